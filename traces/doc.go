@@ -1,0 +1,2 @@
+// Package traces is the record of what happened in a simulation.
+package traces
