@@ -1,5 +1,10 @@
 package traces
 
+import (
+	"fmt"
+	"math/bits"
+)
+
 // Sink takes records in canonical order: by End, then Card, then the order in
 // which the card made them. The record is valid only during the call.
 type Sink interface {
@@ -10,64 +15,132 @@ type Sink interface {
 // *Recorder records nothing and costs a comparison.
 //
 // The model may call Add in any order within one End time; the recorder sorts
-// those by card before it passes them on.
+// those by card before it passes them on. In steady state it allocates
+// nothing. It is not safe for concurrent use.
 type Recorder struct {
 	sinks   []Sink
-	pending []Record
+	pending []Record // all of one End
 	expand  bool
-	next    []uint64
+	mixed   bool // pending is not sorted by Card
 	err     error
+	next    [256]uint64
+
+	// The cards of a mixed batch, as one chain of pending records each.
+	present    [4]uint64
+	head, tail [256]int32
+	link       []int32
 }
 
-// NewRecorder returns a recorder that passes records on to the sinks.
+// NewRecorder returns a recorder that passes records on to the sinks, to each
+// in the order given.
 func NewRecorder(sinks ...Sink) *Recorder { return &Recorder{sinks: sinks} }
 
 // Expanding tells whether every poll is to be reported on its own too.
 func (r *Recorder) Expanding() bool { return r != nil && r.expand }
 
-// SetExpanding asks for every poll, from now on or no longer.
-func (r *Recorder) SetExpanding(on bool) { r.expand = on }
+// SetExpanding asks for every poll, from now on or no longer. Polls that are
+// reported this way must not take numbers from NextID: the fingerprint would
+// then depend on who is watching.
+func (r *Recorder) SetExpanding(on bool) {
+	if r != nil {
+		r.expand = on
+	}
+}
 
-// NextID gives the next record name of a card.
+// NextID gives the next record name of a card, and 0 where nothing is recorded.
 func (r *Recorder) NextID(card uint8) ID {
 	if r == nil {
 		return 0
 	}
-	for int(card) >= len(r.next) {
-		r.next = append(r.next, 0)
-	}
 	r.next[card]++
-	return ID(card)<<48 | ID(r.next[card])
+	return MakeID(card, r.next[card])
 }
 
-// Add reports a record. Its End must not lie before that of an earlier one.
+// Add reports a record. Its End must not lie before that of an earlier one:
+// such a record breaks the canonical order, so it is passed on to nobody and
+// Close and Err report it.
 func (r *Recorder) Add(rec *Record) {
 	if r == nil {
 		return
 	}
-	if n := len(r.pending); n > 0 && r.pending[n-1].End != rec.End {
-		r.flush()
+	if n := len(r.pending); n > 0 {
+		last := &r.pending[n-1]
+		if last.End != rec.End {
+			if rec.End < last.End {
+				r.fail(fmt.Errorf("record of card %d ends at %d ps, before one that ended at %d ps", rec.Card, int64(rec.End), int64(last.End)))
+				return
+			}
+			r.flush()
+		} else if rec.Card < last.Card {
+			r.mixed = true
+		}
 	}
-	i := len(r.pending)
 	r.pending = append(r.pending, *rec)
-	for ; i > 0 && r.pending[i-1].Card > rec.Card; i-- {
-		r.pending[i] = r.pending[i-1]
-	}
-	r.pending[i] = *rec
 }
 
+// Err is the first error of any sink so far; a run may stop on it early.
+func (r *Recorder) Err() error {
+	if r == nil {
+		return nil
+	}
+	return r.err
+}
+
+func (r *Recorder) fail(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+}
+
+// flush passes the pending records on.
 func (r *Recorder) flush() {
-	for i := range r.pending {
-		for _, s := range r.sinks {
-			if err := s.Record(&r.pending[i]); err != nil && r.err == nil {
-				r.err = err
-			}
+	if !r.mixed {
+		for i := range r.pending {
+			r.emit(&r.pending[i])
 		}
+	} else {
+		r.flushMixed()
 	}
 	r.pending = r.pending[:0]
 }
 
-// Close passes on what is pending and returns the first error of any sink.
+// flushMixed is a stable sort by card in linear time: one chain of records a
+// card, the cards taken from a bit set in ascending order.
+func (r *Recorder) flushMixed() {
+	r.mixed = false
+	r.present = [4]uint64{}
+	r.link = r.link[:0]
+	for i := range r.pending {
+		c := r.pending[i].Card
+		r.link = append(r.link, -1)
+		if word, bit := c>>6, uint64(1)<<(c&63); r.present[word]&bit == 0 {
+			r.present[word] |= bit
+			r.head[c] = int32(i)
+		} else {
+			r.link[r.tail[c]] = int32(i)
+		}
+		r.tail[c] = int32(i)
+	}
+	for word, set := range r.present {
+		for ; set != 0; set &= set - 1 {
+			c := word<<6 | bits.TrailingZeros64(set)
+			for i := r.head[c]; i >= 0; i = r.link[i] {
+				r.emit(&r.pending[i])
+			}
+		}
+	}
+}
+
+func (r *Recorder) emit(rec *Record) {
+	for _, s := range r.sinks {
+		if err := s.Record(rec); err != nil {
+			r.fail(err)
+		}
+	}
+}
+
+// Close passes on what is pending and returns the first error of any sink. It
+// does not close the sinks.
 func (r *Recorder) Close() error {
 	if r == nil {
 		return nil
