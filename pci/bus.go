@@ -23,7 +23,7 @@ var (
 // Bus is one PCI bus segment with its arbiter.
 type Bus struct {
 	spec    Spec
-	clk     clock
+	clk     des.Clock
 	engine  *des.Engine
 	rec     *traces.Recorder
 	watcher Watcher
@@ -92,9 +92,13 @@ func New(spec Spec, e *des.Engine, rec *traces.Recorder) (*Bus, error) {
 	if e == nil {
 		return nil, errors.New("pci: a bus needs an engine")
 	}
+	clk, err := des.NewClock(spec.Clock, 0)
+	if err != nil {
+		return nil, fmt.Errorf("pci: %w", err)
+	}
 	b := &Bus{
 		spec:   spec,
-		clk:    newClock(spec.ClockNum, spec.ClockDen),
+		clk:    clk,
 		engine: e,
 		rec:    rec,
 		width:  int64(spec.Width / 8),

@@ -12,19 +12,43 @@ import (
 // ErrBounds reports an access outside the host's memory.
 var ErrBounds = errors.New("outside the host's memory")
 
-const pageBytes = 4096
+const (
+	pageBytes  = 4096
+	chunkBytes = 1024 * pageBytes
+)
 
 // HostMemory is the memory of the host. Pages take space once they are
 // written; what was never written reads as zero. The host's own processor
 // reaches it without the bus.
 type HostMemory struct {
-	base  uint32
-	size  uint32
-	pages [][]byte // by page number; nil until written
+	base     uint32
+	size     uint32
+	resident int64
+	chunks   [1024]*[1024]*[pageBytes]byte // nil until written
 }
 
-func newHostMemory(base, size uint32) *HostMemory {
-	return &HostMemory{base: base, size: size, pages: make([][]byte, (uint64(size)+pageBytes-1)/pageBytes)}
+func newHostMemory(base, size uint32) *HostMemory { return &HostMemory{base: base, size: size} }
+
+// page finds the page that holds offset off, nil when it was never written.
+func (h *HostMemory) page(off uint32) *[pageBytes]byte {
+	if c := h.chunks[off/chunkBytes]; c != nil {
+		return c[off%chunkBytes/pageBytes]
+	}
+	return nil
+}
+
+// touch is page, but brings the page into being.
+func (h *HostMemory) touch(off uint32) *[pageBytes]byte {
+	c := &h.chunks[off/chunkBytes]
+	if *c == nil {
+		*c = new([1024]*[pageBytes]byte)
+	}
+	p := &(*c)[off%chunkBytes/pageBytes]
+	if *p == nil {
+		*p = new([pageBytes]byte)
+		h.resident += pageBytes
+	}
+	return *p
 }
 
 // Base is the first bus address; Size the number of bytes.
@@ -34,13 +58,7 @@ func (h *HostMemory) Base() uint32 { return h.base }
 func (h *HostMemory) Size() uint32 { return h.size }
 
 // Resident is the bytes of the pages that have been written.
-func (h *HostMemory) Resident() int64 {
-	n := int64(0)
-	for _, p := range h.pages {
-		n += int64(len(p))
-	}
-	return n
-}
+func (h *HostMemory) Resident() int64 { return h.resident }
 
 func (h *HostMemory) check(what string, addr uint32, n int) error {
 	if addr < h.base || uint64(addr-h.base)+uint64(n) > uint64(h.size) {
@@ -56,11 +74,7 @@ func (h *HostMemory) Write(addr uint32, p []byte) error {
 		return err
 	}
 	for off := addr - h.base; len(p) > 0; {
-		page := &h.pages[off/pageBytes]
-		if *page == nil {
-			*page = make([]byte, pageBytes)
-		}
-		n := copy((*page)[off%pageBytes:], p)
+		n := copy(h.touch(off)[off%pageBytes:], p)
 		p = p[n:]
 		off += uint32(n)
 	}
@@ -74,7 +88,7 @@ func (h *HostMemory) Read(addr uint32, p []byte) error {
 	}
 	for off := addr - h.base; len(p) > 0; {
 		n := min(len(p), int(pageBytes-off%pageBytes))
-		if page := h.pages[off/pageBytes]; page != nil {
+		if page := h.page(off); page != nil {
 			copy(p[:n], page[off%pageBytes:])
 		} else {
 			clear(p[:n])

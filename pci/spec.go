@@ -2,7 +2,8 @@ package pci
 
 import (
 	"fmt"
-	"math/bits"
+
+	"spinesim/sim/des"
 )
 
 // Limits that the PCI specification sets.
@@ -25,8 +26,9 @@ const (
 
 // Spec describes a bus. It does not change once the bus is made.
 type Spec struct {
-	// ClockNum/ClockDen is the bus clock in Hz. 100,000,000/3 is 33⅓ MHz.
-	ClockNum, ClockDen int64
+	// Clock is the bus clock's frequency, 1 kHz to 10 GHz. 33⅓ MHz is
+	// des.Frequency{Num: 100_000_000, Den: 3}: 30,000 ps a clock.
+	Clock des.Frequency
 
 	// Width is that of a data phase in bits: 32 or 64. Addresses have 32.
 	Width int
@@ -70,7 +72,7 @@ type Spec struct {
 // DefaultSpec is the bus of the router's host: 32 bit, 33⅓ MHz.
 func DefaultSpec() Spec {
 	return Spec{
-		ClockNum: 100_000_000, ClockDen: 3,
+		Clock:           des.Frequency{Num: 100_000_000, Den: 3},
 		Width:           32,
 		GrantLatency:    2, // practitioners' figure for an idle bus
 		Park:            ParkNone,
@@ -97,11 +99,14 @@ func bad(field, format string, a ...any) error {
 // Validate returns a *SpecError for the first field that is out of range or
 // contradicts another, nil when the spec can be built.
 func (s Spec) Validate() error {
-	if s.ClockNum <= 0 || s.ClockDen <= 0 {
-		return bad("ClockNum/ClockDen", "clock of %d/%d Hz; both must be positive", s.ClockNum, s.ClockDen)
+	if s.Clock.Num == 0 || s.Clock.Den == 0 {
+		return bad("Clock", "%d/%d Hz; must be positive", s.Clock.Num, s.Clock.Den)
 	}
-	if hi, lo := bits.Mul64(uint64(s.ClockDen), 1_000_000_000_000); hi != 0 || lo/uint64(s.ClockNum) < 100 || lo/uint64(s.ClockNum) > 1_000_000_000 {
-		return bad("ClockNum/ClockDen", "clock of %d/%d Hz is outside 1 kHz to 10 GHz", s.ClockNum, s.ClockDen)
+	if hz := s.Clock.Hz(); hz < 1e3 || hz > 1e10 {
+		return bad("Clock", "%v; must be 1 kHz to 10 GHz", s.Clock)
+	}
+	if _, err := des.NewClock(s.Clock, 0); err != nil {
+		return bad("Clock", "%v", err)
 	}
 	if s.Width != 32 && s.Width != 64 {
 		return bad("Width", "%d bits; must be 32 or 64", s.Width)
