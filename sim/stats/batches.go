@@ -163,12 +163,20 @@ func (b *TimeBatches) Estimate(level float64) Estimate {
 // 8 and 32 more batches buy little precision (Schmeiser 1982: 10 to 30).
 var batchCounts = [...]int{32, 16, 8}
 
-// correlationLimit is the one-sided 5 % point of the normal distribution.
-const correlationLimit = 1.6448536269514722
+const (
+	// correlationLimit is the one-sided 5 % point of the normal distribution.
+	correlationLimit = 1.6448536269514722
+	// hopeless is the lag-1 correlation above which joining batches further
+	// would not help (chosen). A batch is then no longer than about one
+	// correlation time; the run holds a few dozen of them at most, and with 8
+	// batches the estimate of the correlation itself is biased so far down
+	// that it would pass the test.
+	hopeless = 0.5
+)
 
 // batchMeans leaves out the warm-up of a series of batch means and joins the
 // rest into 32, 16 or 8 long batches, the most that pass von Neumann's test of
-// independence. What lag-1 correlation r > 0 they still show widens the
+// independence; a lag-1 correlation above one half ends the attempt. What lag-1 correlation r > 0 they still show widens the
 // interval by √((1 + r)/(1 − r)), the correction of a first-order
 // autoregressive process (as in Skart: Tafazzoli and Wilson 2011).
 func batchMeans(means []float64, size uint64, level float64) Estimate {
@@ -207,6 +215,10 @@ func batchMeans(means []float64, size uint64, level float64) Estimate {
 			r = 1 - steps/(2*m.m2)
 		}
 		n := float64(k)
+		if r > hopeless {
+			e.Shortfall = Correlated
+			return e
+		}
 		if r > correlationLimit*math.Sqrt((n-2)/float64(n*n-1)) {
 			e.Shortfall = Correlated
 			continue

@@ -182,7 +182,8 @@ func (h *Histogram) Quantile(q float64) (v int64, ok bool) {
 	for i := len(h.neg) - 1; i >= 0; i-- {
 		if seen += h.neg[i]; seen >= rank {
 			low, high := h.bounds(i)
-			return h.clamp(-int64(low + (high-low)/2)), true
+			middle := min(low+(high-low)/2, 1<<63) // the last bucket reaches past the least int64
+			return h.clamp(-int64(middle)), true
 		}
 	}
 	for i, c := range h.pos {

@@ -17,9 +17,6 @@ func (m *Moments) Add(x float64) {
 	m.n++
 	if m.n == 1 {
 		m.mean, m.min, m.max = x, x, x
-		if x-x != 0 { // NaN or infinite: keep the variance honest too
-			m.m2 = math.NaN()
-		}
 		return
 	}
 	d := x - m.mean
