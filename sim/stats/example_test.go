@@ -34,7 +34,7 @@ func ExampleBatches() {
 	few.Add(55)
 	fmt.Println(few.Estimate(0.95))
 	// Output:
-	X
+	// 55.07 ± 0.33
 	// too short to say (too few observations)
 }
 
