@@ -125,8 +125,11 @@ const (
 	ReasonExtension       // an extension's own verdict
 	ReasonWatchdog        // the extension was stopped
 	ReasonTooLong
-	ReasonHost // the host dropped it
-	NumReasons = int(iota)
+	ReasonHost    // the host dropped it
+	ReasonOptions // IP options: for the host to deal with
+	ReasonLocal   // addressed to the router itself
+	ReasonOwnWire // the next hop lies where the packet came from
+	NumReasons    = int(iota)
 )
 
 var reasonNames = [NumReasons]string{
@@ -134,6 +137,7 @@ var reasonNames = [NumReasons]string{
 	"FIFO full", "bad CRC", "bad version", "bad header length", "bad total length",
 	"bad header checksum", "TTL expired", "martian address", "no route", "not IPv4", "truncated",
 	"no buffer, discarded", "extension", "watchdog", "too long", "host",
+	"IP options", "local delivery", "own wire",
 }
 
 func (r Reason) String() string {
