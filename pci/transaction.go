@@ -64,9 +64,14 @@ func (m *Master) Start(t *Transfer) error {
 	m.first, m.delayed, m.tries = true, false, 0
 	r := b.clk.EdgeAtOrAfter(now)
 	m.req, m.ask, m.seen = r, r, r+b.grant
-	// The clocks of a burst that has been accounted for already, but runs on
-	// behind this request (its idle clock).
-	m.blocked = max(0, b.free-r)
+	// The last burst has been accounted for, but its idle clock may lie behind
+	// this request: then somebody else has the bus, or this master itself.
+	m.blocked = 0
+	if m.idx == b.last {
+		m.req = max(r, b.free)
+	} else {
+		m.blocked = max(0, b.free-r)
+	}
 	if b.busy {
 		return nil // the handler plans when all have spoken
 	}
@@ -369,7 +374,7 @@ func (b *Bus) finish(now des.Time) error {
 	case EndDisconnect:
 		m.req, m.ask, m.seen = c.idle+1, c.idle+1, c.idle+1+b.grant
 	default: // REQ# has been asserted all along
-		m.req, m.ask, m.seen = c.idle+1, c.idle+1, c.idle+1
+		m.req, m.ask, m.seen = c.idle+1, c.idle+1, max(m.seen, c.idle+1)
 	}
 	m.blocked = 0
 	return nil

@@ -84,7 +84,7 @@ func (m *Master) waited(n, blocked int64) (arbitration, busBusy, backoff int64) 
 	if n <= m.req {
 		return 0, 0, 0
 	}
-	backoff = min(n, m.ask) - m.req
+	backoff = max(0, min(n, m.ask)-m.req)
 	return n - m.req - backoff - blocked, blocked, backoff
 }
 
@@ -137,8 +137,10 @@ func (b *Bus) ReadUsage(u *Usage) {
 			o.add(cur)
 		}
 		if m.t != nil {
-			blocked := m.blocked - max(0, b.free-max(n, m.ask))
-			until := n
+			blocked, until := m.blocked, n
+			if i != b.last {
+				blocked -= max(0, b.free-max(n, m.ask))
+			}
 			if running {
 				if b.cur.m == m {
 					until = min(n, b.cur.addr)
