@@ -1,0 +1,30 @@
+package traces
+
+// queue is a first-in first-out list that reuses its memory.
+type queue[T any] struct {
+	items []T
+	head  int
+}
+
+func (q *queue[T]) len() int { return len(q.items) - q.head }
+
+func (q *queue[T]) push(v T) {
+	if len(q.items) == cap(q.items) && q.head > len(q.items)/2 {
+		n := copy(q.items, q.items[q.head:])
+		q.items, q.head = q.items[:n], 0
+	}
+	q.items = append(q.items, v)
+}
+
+func (q *queue[T]) front() *T { return &q.items[q.head] }
+
+func (q *queue[T]) at(i int) *T { return &q.items[q.head+i] }
+
+func (q *queue[T]) pop() {
+	q.head++
+	if q.head == len(q.items) {
+		q.items, q.head = q.items[:0], 0
+	}
+}
+
+func (q *queue[T]) clear() { q.items, q.head = q.items[:0], 0 }
