@@ -1,0 +1,66 @@
+package lanai
+
+import "spinesim/sim/des"
+
+// cardClock turns the numbers of a card's cycles into times and back: a
+// des.Clock with a short cut for periods of whole picoseconds, which the hot
+// path takes once a box. Cycle c lasts from edge(c) to edge(c+1).
+type cardClock struct {
+	exact  des.Clock
+	phase  des.Time
+	period int64 // picoseconds when whole and below 2^32, else 0
+}
+
+func newCardClock(f des.Frequency, phase des.Time) (cardClock, error) {
+	c, err := des.NewClock(f, phase)
+	if err != nil {
+		return cardClock{}, err
+	}
+	k := cardClock{exact: c, phase: phase}
+	ps := uint64(des.Second)
+	if g := gcd(f.Den, f.Num); f.Num/g <= ps*(f.Den/g) && ps%(f.Num/g) == 0 {
+		if p := ps / (f.Num / g) * (f.Den / g); p < 1<<32 {
+			k.period = int64(p)
+		}
+	}
+	return k, nil
+}
+
+// edge is when cycle c begins, c ≥ 0.
+func (k *cardClock) edge(c int64) des.Time {
+	if k.period != 0 {
+		return k.phase + des.Time(c*k.period)
+	}
+	return k.exact.Edge(c)
+}
+
+// ceil is the first cycle that begins at t or later.
+func (k *cardClock) ceil(t des.Time) int64 {
+	if k.period == 0 {
+		return k.exact.EdgeAtOrAfter(t)
+	}
+	d := int64(t-k.phase) + k.period - 1
+	if d < 0 {
+		return 0
+	}
+	if d < 1<<32 {
+		return int64(uint32(d) / uint32(k.period))
+	}
+	return d / k.period
+}
+
+// floor is the last cycle that begins at t or before, -1 before the first.
+func (k *cardClock) floor(t des.Time) int64 {
+	c := k.ceil(t)
+	if k.edge(c) == t {
+		return c
+	}
+	return c - 1
+}
+
+func gcd(a, b uint64) uint64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}

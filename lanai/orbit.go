@@ -1,0 +1,253 @@
+package lanai
+
+// busState is what the engines' grants depend on: for each engine its pace (an
+// index into the bus's list, 0 when it asks for nothing new), the phase of the
+// pace and the backlog.
+type busState struct {
+	pace    [numEngines]uint8
+	phase   [numEngines]int32
+	backlog [numEngines]int32
+}
+
+// Layout of a packed busState: a backlog takes 6 bits, a phase 10, the E-bus's
+// pace 8; receive and send have one pace each, so a bit says whether it runs.
+func (s *busState) pack() uint64 {
+	v := uint64(s.pace[EBus])<<16 | uint64(s.phase[EBus])<<6 | uint64(s.backlog[EBus])
+	for c := Receive; c < CPU; c++ {
+		v <<= 17
+		if s.pace[c] != 0 {
+			v |= 1 << 16
+		}
+		v |= uint64(s.phase[c])<<6 | uint64(s.backlog[c])
+	}
+	return v
+}
+
+func unpack(v uint64) (s busState) {
+	for c := Send; c > EBus; c-- {
+		s.backlog[c] = int32(v & 63)
+		s.phase[c] = int32(v >> 6 & 1023)
+		if v>>16&1 != 0 {
+			s.pace[c] = uint8(c) // paces 1 and 2 are theirs
+		}
+		v >>= 17
+	}
+	s.backlog[EBus] = int32(v & 63)
+	s.phase[EBus] = int32(v >> 6 & 1023)
+	s.pace[EBus] = uint8(v >> 16)
+	return s
+}
+
+// arbiter is the rule by which one cycle passes.
+type arbiter struct {
+	slots int32
+	order [numEngines]Client // the engines, first first
+	fifo  [numEngines]int32
+	paces []pace // 0 unused, 1 receive, 2 send, then the E-bus's
+	cells int    // in all orbits made so far
+}
+
+const noLimit = int32(1) << 30
+
+// cycle passes one cycle: limit bounds the new words of each engine, asked
+// and granted are what it asked for anew and got, free what is left for the
+// processor.
+func (a *arbiter) cycle(s *busState, limit *[numEngines]int32) (asked, granted [numEngines]int32, free int32) {
+	left := a.slots
+	for _, c := range a.order {
+		b := s.backlog[c]
+		if s.pace[c] != 0 {
+			p := a.paces[s.pace[c]]
+			if b+p.most <= a.fifo[c] {
+				n, next := p.newWords(s.phase[c])
+				n = min(n, limit[c])
+				s.phase[c] = next
+				asked[c] = n
+				b += n
+			}
+		}
+		g := min(b, left)
+		left -= g
+		granted[c] = g
+		s.backlog[c] = b - g
+	}
+	return asked, granted, min(left, 2)
+}
+
+// cell is what has been asked, granted and left over since an orbit's start.
+type cell struct {
+	state   uint64 // packed, at this boundary
+	asked   [numEngines]int32
+	granted [numEngines]int32
+	free    int32
+}
+
+// maxOrbit bounds an orbit's table, in cycles. A pattern whose period was not
+// found by then is cut there and goes on in another orbit.
+const maxOrbit = 1 << 12
+
+// firstCells is how far a new orbit is worked out; the period of most is found
+// within that.
+const firstCells = 64
+
+// orbit tabulates how the engines' demands and grants go on from a state while
+// nothing starts, stops or runs out. Cells are worked out as far as somebody
+// looks, up to the first repetition of a state.
+type orbit struct {
+	arb    *arbiter
+	cells  []cell // cells[k]: after k cycles
+	anchor int    // Brent's: the cell whose return is waited for
+	pre    int    // cells before the period
+	period int    // 0 while unknown
+	idle   bool   // nothing is asked or pending: all slots are the processor's
+	polls  []pollTable
+	evict  int
+}
+
+func newOrbit(a *arbiter, state uint64) *orbit {
+	o := &orbit{arb: a, cells: make([]cell, 1, 8)}
+	o.cells[0].state = state
+	o.idle = state == 0 && a.slots >= 2
+	o.extend(firstCells)
+	return o
+}
+
+// extend works cells out up to k, as far as the table goes.
+func (o *orbit) extend(k int) {
+	lim := [numEngines]int32{noLimit, noLimit, noLimit}
+	for o.period == 0 && len(o.cells) <= k && len(o.cells) <= maxOrbit {
+		at := len(o.cells) - 1
+		last := o.cells[at]
+		s := unpack(last.state)
+		asked, granted, free := o.arb.cycle(&s, &lim)
+		last.state = s.pack()
+		for c := range numEngines {
+			last.asked[c] += asked[c]
+			last.granted[c] += granted[c]
+		}
+		last.free += free
+		o.cells = append(o.cells, last)
+		o.arb.cells++
+		at++
+		if last.state == o.cells[o.anchor].state {
+			o.pre, o.period = o.anchor, at-o.anchor
+		} else if at >= 2*o.anchor {
+			o.anchor = at
+		}
+	}
+}
+
+// end is how far the orbit is known to go, in cycles: endless once its period
+// is known.
+func (o *orbit) end() int64 {
+	if o.period == 0 {
+		return maxOrbit
+	}
+	return endless
+}
+
+// place finds the cell that stands for offset k and how many periods lie
+// between.
+func (o *orbit) place(k int64) (cell int, periods int64) {
+	if k >= int64(len(o.cells)) {
+		o.extend(int(min(k, maxOrbit)))
+		if k >= int64(len(o.cells)) {
+			d := k - int64(o.pre)
+			n := d / int64(o.period)
+			return o.pre + int(d-n*int64(o.period)), n
+		}
+	}
+	return int(k), 0
+}
+
+// free is the accesses left to the processor in the first k cycles.
+func (o *orbit) free(k int64) int64 {
+	if k < int64(len(o.cells)) {
+		return int64(o.cells[k].free)
+	}
+	i, n := o.place(k)
+	v := int64(o.cells[i].free)
+	if n != 0 {
+		v += n * int64(o.cells[o.pre+o.period].free-o.cells[o.pre].free)
+	}
+	return v
+}
+
+// sums is what engine c has asked for and got in the first k cycles.
+func (o *orbit) sums(c Client, k int64) (asked, granted int64) {
+	i, n := o.place(k)
+	x := &o.cells[i]
+	asked, granted = int64(x.asked[c]), int64(x.granted[c])
+	if n != 0 {
+		y, z := &o.cells[o.pre+o.period], &o.cells[o.pre]
+		asked += n * int64(y.asked[c]-z.asked[c])
+		granted += n * int64(y.granted[c]-z.granted[c])
+	}
+	return asked, granted
+}
+
+// column picks one of a cell's sums.
+type column uint8
+
+const (
+	colFree    column = iota
+	colAsked          // + engine
+	colGranted = colAsked + column(numEngines)
+)
+
+func (x *cell) at(col column) int32 {
+	switch {
+	case col == colFree:
+		return x.free
+	case col < colGranted:
+		return x.asked[col-colAsked]
+	default:
+		return x.granted[col-colGranted]
+	}
+}
+
+// endless stands for a cycle that never comes.
+const endless = int64(1) << 62
+
+// first is the fewest cycles after which the column has reached v, endless
+// when it never does within the orbit.
+func (o *orbit) first(col column, v int64) int64 {
+	if v <= 0 {
+		return 0
+	}
+	for k := len(o.cells) - 1; int64(o.cells[k].at(col)) < v; k = len(o.cells) - 1 {
+		// Not within what has been worked out.
+		if o.period == 0 && k < maxOrbit {
+			// At least (v − at)/slots cycles more.
+			o.extend(k + max(1, int(min(int64(maxOrbit), (v-int64(o.cells[k].at(col)))/int64(maxPerCycle)))))
+			continue
+		}
+		if o.period == 0 {
+			return endless
+		}
+		per := int64(o.cells[o.pre+o.period].at(col) - o.cells[o.pre].at(col))
+		if per == 0 {
+			return endless
+		}
+		n := (v - int64(o.cells[k].at(col)) + per - 1) / per
+		return o.search(col, v-n*per, o.pre) + n*int64(o.period)
+	}
+	return o.search(col, v, 0)
+}
+
+// maxPerCycle is more than any column can grow by in a cycle.
+const maxPerCycle = maxFIFO + 1
+
+// search finds the first cell from lo on that has reached v; one has.
+func (o *orbit) search(col column, v int64, lo int) int64 {
+	hi := len(o.cells) - 1
+	for lo < hi {
+		m := int(uint(lo+hi) >> 1)
+		if int64(o.cells[m].at(col)) >= v {
+			hi = m
+		} else {
+			lo = m + 1
+		}
+	}
+	return int64(lo)
+}
