@@ -175,12 +175,11 @@ func (h *HostBridge) Master() *Master { return h.m }
 func (h *HostBridge) Pending() int { return h.count }
 
 // Transfer queues t, usually a write of host data into a card's window, and
-// tells c of its end (c may be nil). t.Requested is when its turn came. When
-// its turn is now, errors are those of Master.Start; one that comes later
-// reaches whoever runs the engine.
+// tells c of its end (c may be nil). t.Requested is when its turn came. Errors
+// are those of Master.Start, ErrBusy apart. t must not be queued twice.
 func (h *HostBridge) Transfer(t *Transfer, c HostClient) error {
-	if t == nil {
-		return errors.New("pci: host: no transfer")
+	if err := h.m.check(t); err != nil {
+		return err
 	}
 	return h.post(hostOp{t: t, client: c})
 }

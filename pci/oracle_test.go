@@ -276,7 +276,7 @@ func (o *oracle) advance() {
 		natural += turn + s.DataWait + 1
 		first := natural
 		if m.preparing {
-			first = max(m.readyIn, 1+turn+s.Devsel+s.DataWait)
+			first = max(m.readyIn, 1+turn+max(s.Devsel, s.DataWait))
 		}
 		o.refusing = m.pos >= o.tgt.populated
 		o.retrying = !o.refusing && first > MaxFirstData

@@ -52,9 +52,10 @@ func randomScenario(r *rand.Rand) scenario {
 		t := oracleTarget{base: base, end: base + 16*int64(1+r.IntN(256))}
 		ts := &t.spec
 		ts.Devsel = r.IntN(4)
-		ts.WriteWait = ts.Devsel + pick(r, 0, 0, 1, 2, r.IntN(12), r.IntN(50))
-		ts.ReadLatency = ts.Devsel + pick(r, 0, 4, 8, r.IntN(12), r.IntN(100))
-		ts.DataWait = pick(r, 0, 0, 1, 2, r.IntN(15-ts.Devsel))
+		ts.DataWait = pick(r, 0, 0, 1, 2, r.IntN(15))
+		decode := max(0, ts.Devsel-ts.DataWait)
+		ts.WriteWait = decode + pick(r, 0, 0, 1, 2, r.IntN(12), r.IntN(50))
+		ts.ReadLatency = decode + pick(r, 0, 4, 8, r.IntN(12), r.IntN(100))
 		ts.Boundary = pick(r, 0, 0, 16<<r.IntN(6), 4096)
 		ts.ReadLine = pick(r, 0, 0, 16<<r.IntN(6))
 		t.populated = t.end

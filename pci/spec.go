@@ -150,7 +150,9 @@ func (s Spec) Validate() error {
 // TargetSpec describes how fast and how far a target answers.
 type TargetSpec struct {
 	// Devsel is the decode time: clocks after the address phase before the
-	// target can claim it, 0 (fast) to 3. WriteWait and ReadLatency include it.
+	// target can claim it, 0 (fast) to 3. It passes within the waits before
+	// the first data, which must be long enough: WriteWait+DataWait and
+	// ReadLatency+DataWait are at least Devsel.
 	Devsel int
 
 	// WriteWait (W) is the clocks between the address phase of a write and the
@@ -182,8 +184,8 @@ type TargetSpec struct {
 func CardTarget() TargetSpec {
 	return TargetSpec{
 		Devsel:      1, // chosen: medium decode
-		WriteWait:   2, // upper end of the usual 0 to 2
-		ReadLatency: 8, // the textbook example's latency
+		WriteWait:   0, // the first data phase's own wait states cover the decode
+		ReadLatency: 8, // the textbook example; makes a programmed read 14 clocks
 		DataWait:    2,
 	}
 }
@@ -205,15 +207,16 @@ func (s TargetSpec) Validate() error {
 	if s.Devsel < 0 || s.Devsel > 3 {
 		return bad("Devsel", "%d clocks; must be 0 to 3", s.Devsel)
 	}
-	if s.WriteWait < s.Devsel || s.WriteWait > 1<<20 {
-		return bad("WriteWait", "%d clocks; must be Devsel (%d) to %d", s.WriteWait, s.Devsel, 1<<20)
-	}
-	if s.ReadLatency < s.Devsel || s.ReadLatency > 1<<20 {
-		return bad("ReadLatency", "%d clocks; must be Devsel (%d) to %d", s.ReadLatency, s.Devsel, 1<<20)
-	}
-	if most := MaxFirstData - 2 - s.Devsel; s.DataWait < 0 || s.DataWait > most {
+	if most := MaxFirstData - 2; s.DataWait < 0 || s.DataWait > most {
 		// Otherwise not even a prepared access could meet the 16-clock rule.
 		return bad("DataWait", "%d clocks; must be 0 to %d, so that a first data phase can come within %d clocks", s.DataWait, most, MaxFirstData)
+	}
+	decode := max(0, s.Devsel-s.DataWait)
+	if s.WriteWait < decode || s.WriteWait > 1<<20 {
+		return bad("WriteWait", "%d clocks; must be %d (the decode takes %d) to %d", s.WriteWait, decode, s.Devsel, 1<<20)
+	}
+	if s.ReadLatency < decode || s.ReadLatency > 1<<20 {
+		return bad("ReadLatency", "%d clocks; must be %d (the decode takes %d) to %d", s.ReadLatency, decode, s.Devsel, 1<<20)
 	}
 	if s.Boundary != 0 && (s.Boundary < 16 || s.Boundary > 1<<30 || s.Boundary&(s.Boundary-1) != 0) {
 		return bad("Boundary", "%d bytes; must be 0 or a power of two from 16 to 1 GB", s.Boundary)

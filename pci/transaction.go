@@ -35,24 +35,39 @@ type burst struct {
 	turn   bool    // a read's turnaround clock follows the address phase
 }
 
-// Start asks for the bus for t. Errors name what is wrong with t; they leave
-// everything as it was. What happens on the bus, aborts included, is told by
-// t.Status when TransferDone is called.
-func (m *Master) Start(t *Transfer) error {
-	b := m.bus
+// check tells what is wrong with t.
+func (m *Master) check(t *Transfer) error {
+	var what string
 	switch {
 	case t == nil:
-		return fmt.Errorf("pci: master %q: no transfer", m.name)
-	case m.t != nil:
-		return fmt.Errorf("pci: master %q at %v: %w", m.name, b.engine.Now(), ErrBusy)
+		what = "no transfer"
 	case t.Cmd >= numCommands:
-		return fmt.Errorf("pci: master %q at %v: unknown command %d", m.name, b.engine.Now(), t.Cmd)
+		what = fmt.Sprintf("unknown command %d", t.Cmd)
 	case t.Bytes < 1:
-		return fmt.Errorf("pci: master %q at %v: transfer of %d bytes; at least 1", m.name, b.engine.Now(), t.Bytes)
+		what = fmt.Sprintf("transfer of %d bytes; at least 1", t.Bytes)
 	case len(t.Data) > t.Bytes:
-		return fmt.Errorf("pci: master %q at %v: %d bytes carried in a transfer of %d", m.name, b.engine.Now(), len(t.Data), t.Bytes)
+		what = fmt.Sprintf("%d bytes carried in a transfer of %d", len(t.Data), t.Bytes)
 	case int64(t.Bytes) > 1<<32-int64(t.Addr):
-		return fmt.Errorf("pci: master %q at %v: %d bytes from %#x pass 4 GB", m.name, b.engine.Now(), t.Bytes, t.Addr)
+		what = fmt.Sprintf("%d bytes from %#x pass 4 GB", t.Bytes, t.Addr)
+	default:
+		return nil
+	}
+	return fmt.Errorf("pci: master %q at %v: %s", m.name, m.bus.engine.Now(), what)
+}
+
+// Start asks for the bus for t. Errors name what is wrong with t, ErrBusy
+// among them; they leave everything as it was. What happens on the bus, aborts
+// included, is told by t.Status when TransferDone is called.
+func (m *Master) Start(t *Transfer) error {
+	b := m.bus
+	if err := m.check(t); err != nil {
+		return err
+	}
+	if m.t != nil {
+		return fmt.Errorf("pci: master %q at %v: %w", m.name, b.engine.Now(), ErrBusy)
+	}
+	if !b.started && b.spec.Park == ParkMaster && b.spec.ParkAt >= len(b.masters) {
+		return bad("ParkAt", "master %d of %d", b.spec.ParkAt, len(b.masters))
 	}
 	now := b.engine.Now()
 	b.started = true
@@ -176,7 +191,7 @@ func (b *Bus) layout(m *Master, a int64) {
 	}
 	if m.delayed {
 		// The prepared data are there at m.ready or have been for long.
-		wait = max(int64(s.Devsel), m.ready-a-head-int64(s.DataWait))
+		wait = max(0, int64(s.Devsel-s.DataWait), m.ready-a-head-int64(s.DataWait))
 	}
 	if head+wait+int64(s.DataWait) > MaxFirstData {
 		b.stop(EndRetry)
