@@ -1,0 +1,11 @@
+// Package sim is a whole simulation: a Scenario, its wiring, Run and Result. It
+// is the library's front door.
+//
+// It models the router of Martin's thesis (pp. 107–109): LANai cards on one
+// PCI bus, SPINE on each, real routes, and traffic that arrives on their wires.
+// Each value of a scenario that the thesis does not publish is marked as chosen
+// in the scenario reference of the README.
+//
+// What it leaves out: switches and links beyond a FIFO in front of each card,
+// and hosts other than the router's own.
+package sim

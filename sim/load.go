@@ -1,0 +1,272 @@
+package sim
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"sort"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"spinesim/spine"
+	"spinesim/traces"
+)
+
+//go:embed scenarios/*.yaml
+var presets embed.FS
+
+// PresetNames lists the embedded scenarios that can be run.
+func PresetNames() []string {
+	entries, err := presets.ReadDir("scenarios")
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, e := range entries {
+		if n := strings.TrimSuffix(e.Name(), ".yaml"); n != "base" {
+			out = append(out, n)
+		}
+	}
+	sort.Strings(out)
+	return out
+}
+
+// PresetText is an embedded scenario as it is written, with its comments.
+func PresetText(name string) (string, error) {
+	b, err := presets.ReadFile("scenarios/" + name + ".yaml")
+	if err != nil {
+		return "", inputErrorf("scenario %q: want one of %s", name, strings.Join(PresetNames(), ", "))
+	}
+	return string(b), nil
+}
+
+// Load reads a scenario: the name of a preset, or a file. Settings of the form
+// path=value are laid over it. A mistake is an *InputError that names file,
+// line and key.
+func Load(name string, settings ...string) (*Scenario, error) {
+	text, file, dir, err := open(name, "")
+	if err != nil {
+		return nil, &InputError{err}
+	}
+	return load(text, file, dir, settings)
+}
+
+// Parse reads a scenario from text; file names it in errors, and paths in it
+// are taken from the directory dir.
+func Parse(text []byte, file, dir string, settings ...string) (*Scenario, error) {
+	return load(text, file, dir, settings)
+}
+
+func load(text []byte, file, dir string, settings []string) (*Scenario, error) {
+	d, err := resolve(text, file, dir, 0)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range settings {
+		if err := d.set(s); err != nil {
+			return nil, err
+		}
+	}
+	// What nobody wrote down has the base scenario's value.
+	base, err := presets.ReadFile("scenarios/base.yaml")
+	if err != nil {
+		return nil, err
+	}
+	b, err := parseDocument(base, "base")
+	if err != nil {
+		return nil, err
+	}
+	for n, f := range d.where {
+		b.where[n] = f
+	}
+	b.merge(b.root, d.root)
+	s := &Scenario{}
+	if err := b.decode(b.root, reflect.ValueOf(s).Elem(), ""); err != nil {
+		return nil, err
+	}
+	s.Extends = ""
+	if s.Traffic.Capture != nil {
+		s.Traffic.Capture.File = beside(dir, s.Traffic.Capture.File)
+	}
+	s.Routes.File = beside(dir, s.Routes.File)
+	path, err := s.check()
+	if err != nil {
+		return nil, b.at(path, err)
+	}
+	return s, nil
+}
+
+// beside makes a path in a scenario file relative to that file.
+func beside(dir, path string) string {
+	if path == "" || dir == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
+}
+
+// Validate checks a scenario made by code; its error names the key.
+func (s *Scenario) Validate() error {
+	path, err := s.check()
+	if err != nil {
+		return inputErrorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// check returns the first problem and the key it belongs to.
+func (s *Scenario) check() (string, error) {
+	type problem struct {
+		bad  bool
+		path string
+		text string
+	}
+	cards := func(list []int, path string) (string, error) {
+		for i, c := range list {
+			if c < 0 || c >= s.Cards {
+				return path, fmt.Errorf("card %d, want 0 … %d", c, s.Cards-1)
+			}
+			if slices.Contains(list[:i], c) {
+				return path, fmt.Errorf("card %d is there twice", c)
+			}
+		}
+		return "", nil
+	}
+	for _, l := range []struct {
+		list []int
+		path string
+	}{{s.Traffic.Ingress, "traffic.ingress"}, {s.Routes.Cards, "routes.cards"}} {
+		if p, err := cards(l.list, l.path); err != nil {
+			return p, err
+		}
+	}
+	a := &s.Traffic.Arrivals
+	for _, p := range []problem{
+		{s.Cards < 1 || s.Cards > spine.MaxCards, "cards", fmt.Sprintf("%d, want 1 … %d", s.Cards, spine.MaxCards)},
+		{len(s.Traffic.Ingress) == 0, "traffic.ingress", "empty, want at least one card"},
+		{s.Bus.Clock.Num == 0, "bus.clock", "want a frequency above 0"},
+		{s.Card.Clock != nil && s.Card.Clock.Num == 0, "card.clock", "want a frequency above 0"},
+		{s.Bus.Burst < 0 || s.Bus.Burst > 0 && s.Bus.Burst < 32, "bus.burst", fmt.Sprintf("%v, want 0 B or at least 32 B", s.Bus.Burst)},
+		{a.Process != "saturating" && s.Traffic.Capture == nil && !a.Rate.Set(), "traffic.arrivals.rate", "want a rate above 0"},
+		{a.Senders < 1, "traffic.arrivals.senders", "want at least 1"},
+		{a.Process == "bursts" && (a.On <= 0 || a.Off <= 0), "traffic.arrivals.on", "bursts need on and off, times above 0"},
+		{a.Process == "jittered" && (a.Jitter <= 0 || a.Jitter > 1), "traffic.arrivals.jitter", "want a share above 0 and at most 1"},
+		{s.Traffic.Packets == 0 && s.Traffic.Capture == nil, "traffic.packets", "want at least 1"},
+		{s.Traffic.Sizes.Kind == "fixed" && (s.Traffic.Sizes.Bytes < 28 || s.Traffic.Sizes.Bytes > s.Firmware.MaxPacket), "traffic.sizes.bytes", fmt.Sprintf("%v, want 28 B (IP and UDP headers) … %v (firmware.max_packet)", s.Traffic.Sizes.Bytes, s.Firmware.MaxPacket)},
+		{s.Traffic.Sizes.Kind == "empirical" && (len(s.Traffic.Sizes.Lengths) == 0 || len(s.Traffic.Sizes.Lengths) != len(s.Traffic.Sizes.Weights)), "traffic.sizes.lengths", fmt.Sprintf("%d lengths and %d weights, want as many of one as of the other, at least 1", len(s.Traffic.Sizes.Lengths), len(s.Traffic.Sizes.Weights))},
+		{s.Traffic.Destinations.Kind == "zipf" && (s.Traffic.Destinations.Exponent <= 0 || s.Traffic.Destinations.Exponent > 8), "traffic.destinations.exponent", "want an exponent above 0, at most 8"},
+		{s.Traffic.Carry < 60 || s.Traffic.Carry > 65535, "traffic.carry", fmt.Sprintf("%v, want 60 B (the longest IP header) … 65535 B", s.Traffic.Carry)},
+		{s.Traffic.Capture != nil && s.Traffic.Capture.File == "", "traffic.capture.file", "want a capture"},
+		{s.Traffic.Capture != nil && s.Traffic.Capture.Pace == "rate" && !a.Rate.Set(), "traffic.arrivals.rate", "want a rate above 0 for a capture paced by rate"},
+		{s.Host.Return == "card" && (s.Host.Card < 0 || s.Host.Card >= s.Cards), "host.return_card", fmt.Sprintf("card %d, want 0 … %d", s.Host.Card, s.Cards-1)},
+		{s.Host.Service < 0, "host.service", "want a time of 0 or more"},
+		{s.Measure.Drain < 0, "measure.drain", "want a time of 0 or more"},
+		{len(s.Card.Deviation) > s.Cards, "card.deviation", fmt.Sprintf("%d deviations for %d cards", len(s.Card.Deviation), s.Cards)},
+	} {
+		if p.bad {
+			return p.path, errors.New(p.text)
+		}
+	}
+	if _, err := spine.NewPolicy(s.Policy, s.Seed, 0); err != nil {
+		return "policy", err
+	}
+	for name := range s.Firmware.Costs {
+		if !isHandler(name) {
+			return "firmware.costs." + name, fmt.Errorf("%q is not a handler, want one of %s%s", name, strings.Join(handlerNames(), ", "), nearest(name, handlerNames()))
+		}
+	}
+	fw, err := s.firmware()
+	if err != nil {
+		return "firmware.costs", err
+	}
+	if err := fw.Validate(); err != nil {
+		return "firmware", err
+	}
+	bus := s.busSpec()
+	if err := bus.Validate(); err != nil {
+		return "bus", err
+	}
+	card, err := s.cardSpec(0)
+	if err != nil {
+		return "card", err
+	}
+	if err := card.Validate(); err != nil {
+		return "card", err
+	}
+	return "", nil
+}
+
+func isHandler(name string) bool {
+	e, ok := traces.EventByName(name)
+	return ok && slices.Contains(spine.Handlers[:], e)
+}
+
+func handlerNames() []string {
+	var out []string
+	for _, h := range spine.Handlers {
+		out = append(out, h.String())
+	}
+	return out
+}
+
+// YAML is the complete scenario as text, every value written out.
+func (s *Scenario) YAML() (string, error) {
+	b, err := yaml.Marshal(s)
+	return string(b), err
+}
+
+// Hash names the scenario by everything in it that can change a result, with
+// the contents of the files that it reads. Name, description, seed and how a
+// value was found do not count.
+func (s *Scenario) Hash() (string, error) {
+	c := *s
+	c.Name, c.Description, c.Extends, c.Found, c.Seed = "", "", "", nil, 0
+	h := sha256.New()
+	for _, f := range []*string{&c.Routes.File, captureFile(&c)} {
+		if f == nil || *f == "" {
+			continue
+		}
+		sum, err := fileSum(*f)
+		if err != nil {
+			return "", &InputError{err}
+		}
+		*f = sum
+	}
+	b, err := json.Marshal(&c)
+	if err != nil {
+		return "", err
+	}
+	h.Write(b)
+	return hex.EncodeToString(h.Sum(nil)[:8]), nil
+}
+
+// captureFile is the capture's file name in a copy of the capture's settings.
+func captureFile(s *Scenario) *string {
+	if s.Traffic.Capture == nil {
+		return nil
+	}
+	c := *s.Traffic.Capture
+	s.Traffic.Capture = &c
+	return &c.File
+}
+
+func fileSum(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
+}

@@ -1,0 +1,646 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"time"
+
+	"spinesim/lanai"
+	"spinesim/router"
+	"spinesim/router/lctrie"
+	"spinesim/sim/des"
+	"spinesim/sim/traffic"
+	"spinesim/spine"
+	"spinesim/traces"
+)
+
+// Options of a run. The zero value runs and measures; nothing in it changes
+// what happens in the simulation, except Extensions.
+type Options struct {
+	// Sinks take the record as it is made.
+	Sinks []traces.Sink
+	// Check validates every record as it is made.
+	Check bool
+	// Unmeasured leaves out the measures, for runs that only make a record.
+	Unmeasured bool
+	// Expand lists spans of time in which every poll is recorded on its own,
+	// in order and without overlap.
+	Expand []Span
+	// Until ends the run at this time, 0 when the router has drained.
+	Until des.Time
+	// Wires takes the packets that leave, as pcapng.
+	Wires io.Writer
+	// Progress is told, now and then, how many packets have been offered and
+	// how many there will be (0: unknown).
+	Progress func(done, total uint64)
+	// Stepping polls one queue at a time: slower, same results.
+	Stepping bool
+	// Extensions makes the extensions of a card, which run before IPv4
+	// forwarding.
+	Extensions func(card int, sram *lanai.SRAM) ([]spine.Extension, error)
+}
+
+// Span is a span of simulated time.
+type Span struct{ From, To des.Time }
+
+// Result is what a run gives.
+type Result struct {
+	traces.Result
+
+	RouteTableBytes int               `json:"route_table_bytes"`
+	Routes          int               `json:"routes"`
+	Offered         uint64            `json:"offered"`
+	Skipped         map[string]uint64 `json:"skipped,omitempty"`
+	Saturating      bool              `json:"saturating"`
+	Policy          string            `json:"policy"`
+	Scenario        string            `json:"scenario"`
+	ScenarioHash    string            `json:"scenario_hash"`
+	Seed            uint64            `json:"seed"`
+	Version         string            `json:"version"`
+	Fingerprint     string            `json:"fingerprint"`
+	Records         uint64            `json:"records"`
+	SimulatedS      float64           `json:"simulated_s"`
+	WallS           float64           `json:"wall_s"`
+	Drained         bool              `json:"drained"`
+	Interrupted     bool              `json:"interrupted,omitempty"`
+	Unloaded        []string          `json:"unloaded,omitempty"`
+	Notes           []string          `json:"notes,omitempty"`
+	Checked         bool              `json:"checked,omitempty"`
+	Violations      []string          `json:"violations,omitempty"`
+}
+
+// Simulation is a scenario, wired and ready to run once.
+type Simulation struct {
+	sc      *Scenario
+	opt     Options
+	eng     *des.Engine
+	rec     *traces.Recorder
+	router  *spine.Router
+	ports   []*traffic.Port
+	rx      []*lanai.Receiver
+	pool    *traffic.FramePool
+	table   *router.Table
+	meas    *traces.Measures
+	check   *traces.Validator
+	print   *traces.Fingerprint
+	wires   *traffic.PcapSink
+	notes   []string
+	hash    string
+	drained bool
+	span    int // index of the next span to expand, doubled, plus one inside it
+	timer   des.Timer
+}
+
+// New wires a scenario. A mistake in it, or in a file that it names, is an
+// *InputError.
+func New(sc *Scenario, opt Options) (*Simulation, error) {
+	if err := sc.Validate(); err != nil {
+		return nil, err
+	}
+	s := &Simulation{sc: sc, opt: opt}
+	var err error
+	if s.hash, err = sc.Hash(); err != nil {
+		return nil, err
+	}
+	if err := s.buildTable(); err != nil {
+		return nil, err
+	}
+	s.eng = des.New(des.Options{RandomTies: sc.RandomTies, Seed: sc.Seed})
+	if err := s.buildRecorder(); err != nil {
+		return nil, err
+	}
+	if s.pool, err = traffic.NewFramePool(int(sc.Traffic.Carry)); err != nil {
+		return nil, &InputError{err}
+	}
+	if err := s.buildPorts(); err != nil {
+		return nil, err
+	}
+	if err := s.buildRouter(); err != nil {
+		return nil, err
+	}
+	s.timer.Init(s, lanai.PrioHardware, 0)
+	return s, nil
+}
+
+// routes reads the route table's routes.
+func (s *Simulation) routes() ([]router.Route, error) {
+	var routes []router.Route
+	if s.sc.Routes.File != "" {
+		f, err := router.ReadFile(s.sc.Routes.File, router.ReadOptions{Partial: true})
+		if err != nil {
+			return nil, &InputError{err}
+		}
+		if f.Problem != nil && !errors.Is(f.Problem, router.ErrTruncated) {
+			return nil, &InputError{f.Problem}
+		}
+		s.notes = append(s.notes, f.Notes...)
+		routes = f.Routes
+	} else {
+		var err error
+		if routes, err = router.RIB2008(); err != nil {
+			return nil, err
+		}
+	}
+	if !s.sc.Routes.DefaultRoute {
+		routes = router.WithoutDefault(routes)
+	}
+	if n := s.sc.Routes.Limit; n > 0 && n < len(routes) {
+		routes = routes[:n]
+	}
+	if len(routes) == 0 {
+		return nil, inputErrorf("routes: the table is empty, want at least one route")
+	}
+	return routes, nil
+}
+
+func (s *Simulation) buildTable() error {
+	routes, err := s.routes()
+	if err != nil {
+		return err
+	}
+	a := router.Assignment{Rule: router.Rule(s.sc.Routes.Assign)}
+	for _, c := range s.egressCards() {
+		a.Cards = append(a.Cards, uint8(c))
+	}
+	opt := lctrie.DefaultOptions()
+	opt.FillFactor, opt.RootBranch = s.sc.Routes.Fill, s.sc.Routes.RootBranch
+	if s.table, err = router.NewTable(routes, a, opt); err != nil {
+		return &InputError{err}
+	}
+	return nil
+}
+
+// egressCards are the cards that next hops are assigned to.
+func (s *Simulation) egressCards() []int {
+	if len(s.sc.Routes.Cards) > 0 {
+		return s.sc.Routes.Cards
+	}
+	var out []int
+	for c := range s.sc.Cards {
+		if len(s.sc.Traffic.Ingress) == 1 && s.sc.Cards > 1 && c == s.sc.Traffic.Ingress[0] {
+			continue
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// prefixes are the destinations that traffic is drawn from: all routes but the
+// default.
+func (s *Simulation) prefixes() ([]netip.Prefix, error) {
+	routes, err := s.routes()
+	if err != nil {
+		return nil, err
+	}
+	var out []netip.Prefix
+	for _, r := range router.WithoutDefault(routes) {
+		out = append(out, r.Prefix)
+	}
+	return out, nil
+}
+
+func (s *Simulation) buildRecorder() error {
+	s.print = &traces.Fingerprint{}
+	sinks := []traces.Sink{s.print}
+	fw, err := s.sc.firmware()
+	if err != nil {
+		return &InputError{err}
+	}
+	card, err := s.sc.cardSpec(0)
+	if err != nil {
+		return &InputError{err}
+	}
+	if !s.opt.Unmeasured {
+		s.meas, err = traces.NewMeasures(traces.MeasureSpec{
+			ChainHandlers: chainTime(&fw, card.Clock),
+			BusPeriod:     busPeriod(s.sc),
+		})
+		if err != nil {
+			return err
+		}
+		sinks = append(sinks, s.meas)
+	}
+	if s.opt.Check {
+		s.check = traces.NewValidator(s.limits())
+		sinks = append(sinks, s.check)
+	}
+	sinks = append(sinks, s.opt.Sinks...)
+	s.rec = traces.NewRecorder(sinks...)
+	return nil
+}
+
+// busPeriod is one bus clock.
+func busPeriod(sc *Scenario) des.Time { return des.Time(float64(des.Second)/sc.Bus.Clock.Hz() + 0.5) }
+
+func (s *Simulation) limits() traces.Limits {
+	l := traces.Limits{
+		Buffers: uint32(s.sc.Firmware.Buffers), Credits: uint32(s.sc.Firmware.Credits), FIFO: uint32(s.sc.Traffic.FIFO),
+		BusPeriod: busPeriod(s.sc),
+	}
+	if s.sc.Firmware.Receive != "split" {
+		l.Posted = 1
+	}
+	if c, err := s.sc.cardSpec(0); err == nil {
+		l.CardPeriod = des.Time(float64(des.Second)/c.Clock.Hz() + 0.5)
+		l.MemoryAccesses = uint32(c.Slots)
+	}
+	return l
+}
+
+func (s *Simulation) buildPorts() error {
+	t := &s.sc.Traffic
+	card, err := s.sc.cardSpec(0)
+	if err != nil {
+		return err
+	}
+	wire := traffic.Wire{Rate: card.Link}
+	ids := &traffic.PacketIDs{}
+	for _, c := range t.Ingress {
+		name := fmt.Sprintf("traffic/%d", c)
+		arrivals, err := s.arrivals()
+		if err != nil {
+			return &InputError{err}
+		}
+		var src traffic.Source
+		saturating := t.Arrivals.Process == "saturating"
+		if t.Capture != nil {
+			spec := traffic.DefaultCaptureSpec(t.Capture.File)
+			spec.Wire, spec.MTU = wire, int(s.sc.Firmware.MaxPacket)
+			spec.Repeat, spec.Readable = max(1, t.Capture.Repeat), t.Capture.Partial
+			if t.Capture.MaxJump > 0 {
+				spec.MaxGap = t.Capture.MaxJump
+			}
+			saturating = false
+			switch t.Capture.Pace {
+			case "rate":
+				spec.Timing, spec.Arrivals = traffic.Paced, arrivals
+			case "link":
+				spec.Timing, saturating = traffic.LinkRate, true
+			}
+			src, err = traffic.NewCapture(spec, s.sc.Seed, name)
+		} else {
+			src, err = s.synthetic(arrivals, wire, name)
+		}
+		if err != nil {
+			return &InputError{err}
+		}
+		p, err := traffic.NewPort(traffic.PortSpec{
+			Card: uint8(c), Capacity: t.FIFO, Limit: t.Packets, Saturating: saturating,
+		}, src, s.eng, s.rec, s.pool, ids)
+		if err != nil {
+			return &InputError{err}
+		}
+		s.ports = append(s.ports, p)
+	}
+	return nil
+}
+
+func (s *Simulation) arrivals() (traffic.ArrivalSpec, error) {
+	a := &s.sc.Traffic.Arrivals
+	spec := traffic.ArrivalSpec{Rate: a.Rate, Senders: a.Senders, Jitter: a.Jitter, On: a.On, Off: a.Off}
+	switch a.Process {
+	case "saturating":
+		spec.Kind = traffic.Saturating
+	case "constant":
+		spec.Kind = traffic.Constant
+	case "jittered":
+		spec.Kind = traffic.Jittered
+	case "poisson":
+		spec.Kind = traffic.Poisson
+	case "bursts":
+		spec.Kind = traffic.OnOff
+	default:
+		return spec, fmt.Errorf("arrival process %q is unknown", a.Process)
+	}
+	return spec, spec.Validate()
+}
+
+func (s *Simulation) synthetic(arrivals traffic.ArrivalSpec, wire traffic.Wire, name string) (traffic.Source, error) {
+	t := &s.sc.Traffic
+	prefixes, err := s.prefixes()
+	if err != nil {
+		return nil, err
+	}
+	var sizes traffic.Sizes
+	switch t.Sizes.Kind {
+	case "fixed":
+		sizes, err = traffic.Fixed(int(t.Sizes.Bytes))
+	case "imix":
+		sizes = traffic.IMIX()
+	case "rfc2544":
+		sizes = traffic.RFC2544()
+	case "empirical":
+		var lengths []int
+		for _, l := range t.Sizes.Lengths {
+			lengths = append(lengths, int(l))
+		}
+		sizes, err = traffic.Empirical(lengths, t.Sizes.Weights)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if sizes.Largest() > int(s.sc.Firmware.MaxPacket) {
+		return nil, fmt.Errorf("packets of %d bytes, but firmware.max_packet is %v", sizes.Largest(), s.sc.Firmware.MaxPacket)
+	}
+	header := traffic.DefaultHeader()
+	header.TTL = uint8(t.TTL)
+	dest := traffic.DestinationSpec{
+		Prefixes: prefixes, Unroutable: t.Destinations.Unroutable,
+		Covered: func(a netip.Addr) bool { _, ok := s.table.Lookup(a); return ok },
+	}
+	if t.Destinations.Kind == "zipf" {
+		dest.Zipf = t.Destinations.Exponent
+	}
+	return traffic.NewSynthetic(traffic.SyntheticSpec{
+		Arrivals: arrivals, Wire: wire, Sizes: sizes, Destinations: dest, Header: header, Carry: int(t.Carry),
+	}, s.sc.Seed, name)
+}
+
+func (s *Simulation) buildRouter() error {
+	cfg := spine.Config{Bus: s.sc.busSpec(), Release: s.release}
+	if s.opt.Wires != nil {
+		var names []string
+		for i := range s.sc.Cards {
+			names = append(names, fmt.Sprintf("card%d", i))
+		}
+		w, err := traffic.NewPcapSink(s.opt.Wires, names, time.Unix(0, 0).UTC())
+		if err != nil {
+			return err
+		}
+		s.wires, cfg.Sink = w, wireSink{w}
+	}
+	if s.sc.Host.Return == "card" {
+		to := uint8(s.sc.Host.Card)
+		cfg.Route = func(*spine.Packet) (uint8, bool) { return to, true }
+	}
+	for i := range s.sc.Cards {
+		fw, err := s.sc.firmware()
+		if err != nil {
+			return &InputError{err}
+		}
+		card, err := s.sc.cardSpec(i)
+		if err != nil {
+			return &InputError{err}
+		}
+		policy, err := spine.NewPolicy(s.sc.Policy, s.sc.Seed, uint8(i))
+		if err != nil {
+			return &InputError{err}
+		}
+		cc := spine.CardConfig{Card: card, Firmware: fw, Policy: policy, Phase: s.sc.phase(i, card.Clock), Stepping: s.opt.Stepping}
+		for j, c := range s.sc.Traffic.Ingress {
+			if c == i {
+				cc.Upstream = s.ports[j]
+			}
+		}
+		cfg.Cards = append(cfg.Cards, cc)
+	}
+	var err error
+	if s.router, err = spine.New(s.eng, s.rec, &cfg); err != nil {
+		return &InputError{err}
+	}
+	for i := range s.sc.Cards {
+		rt := s.router.Card(i)
+		var exts []spine.Extension
+		if s.opt.Extensions != nil {
+			if exts, err = s.opt.Extensions(i, rt.Card().SRAM); err != nil {
+				return err
+			}
+		}
+		ip, err := router.NewIPv4(router.DefaultIPv4(), s.table, rt.Card().SRAM)
+		if err != nil {
+			return &InputError{fmt.Errorf("card %d: %w", i, err)}
+		}
+		rt.Load(append(exts, ip)...)
+	}
+	return nil
+}
+
+// wireSink writes leaving packets to a capture.
+type wireSink struct{ w *traffic.PcapSink }
+
+func (s wireSink) Deliver(now des.Time, card uint8, f *lanai.Frame) error {
+	return s.w.Write(now, card, f.Data, f.Bytes)
+}
+
+// release takes a frame back; the last one of a drained router ends the run.
+func (s *Simulation) release(f *lanai.Frame) {
+	s.pool.Put(f)
+	s.stopIfDrained()
+}
+
+func (s *Simulation) stopIfDrained() {
+	if s.router.Inside() != 0 {
+		return
+	}
+	for _, p := range s.ports {
+		if !p.Drained() {
+			return
+		}
+	}
+	s.drained = true
+	s.eng.Stop()
+}
+
+// Handle begins and ends the spans in which polls are expanded.
+func (s *Simulation) Handle(des.Time, uint64) error {
+	on := s.span%2 == 0
+	s.span++
+	if err := s.router.Expand(on); err != nil {
+		return err
+	}
+	return s.armSpan()
+}
+
+func (s *Simulation) armSpan() error {
+	i := s.span / 2
+	if i >= len(s.opt.Expand) {
+		return nil
+	}
+	at := s.opt.Expand[i].From
+	if s.span%2 == 1 {
+		at = s.opt.Expand[i].To
+	}
+	return s.eng.Arm(&s.timer, max(at, s.eng.Now()))
+}
+
+// Meta describes the run for files of records.
+func (s *Simulation) Meta() *traces.Meta {
+	text, _ := s.sc.YAML()
+	m := &traces.Meta{
+		Program: "spinesim " + Version, Scenario: s.sc.Name, ScenarioHash: s.hash, ScenarioYAML: text,
+		Seed: s.sc.Seed, RunID: fmt.Sprintf("%s-%d", s.hash, s.sc.Seed), RouteTableBytes: uint64(s.table.Bytes()),
+	}
+	for i := range s.router.Cards() {
+		rt := s.router.Card(i)
+		c := traces.CardMeta{Name: fmt.Sprintf("card %d", i)}
+		if spec, err := s.sc.cardSpec(i); err == nil {
+			c.ClockNum, c.ClockDen = spec.Clock.Num, spec.Clock.Den
+			c.Phase = s.sc.phase(i, spec.Clock)
+		}
+		if p, ok := rt.Policy().(*spine.Strict); ok {
+			o := p.Order()
+			c.QueueOrder = o[:]
+		}
+		m.Cards = append(m.Cards, c)
+	}
+	m.Labels = append(m.Labels, traces.Label{Key: "policy", Value: s.router.Card(0).Policy().Name()})
+	return m
+}
+
+// Router is the router of the simulation.
+func (s *Simulation) Router() *spine.Router { return s.router }
+
+// Table is the route table.
+func (s *Simulation) Table() *router.Table { return s.table }
+
+// slice is how much simulated time passes between two looks at progress.
+const slice = 20 * des.Millisecond
+
+// Run runs the simulation to its end. A cancelled context ends it early: the
+// result so far is returned with Interrupted set, beside the context's error.
+func (s *Simulation) Run(ctx context.Context) (*Result, error) {
+	begun := time.Now()
+	if err := s.armSpan(); err != nil {
+		return nil, err
+	}
+	if err := s.router.Start(); err != nil {
+		return nil, err
+	}
+	for i, c := range s.sc.Traffic.Ingress {
+		if err := s.ports[i].Start(s.router.Card(c).Card().Rx); err != nil {
+			return nil, inputOr(err)
+		}
+	}
+	err := s.loop(ctx)
+	interrupted := err != nil && ctx.Err() != nil
+	if err != nil && !interrupted {
+		return nil, inputOr(err)
+	}
+	s.router.Finish()
+	if rerr := s.rec.Close(); rerr != nil {
+		return nil, rerr
+	}
+	if s.wires != nil {
+		if werr := s.wires.Close(); werr != nil {
+			return nil, werr
+		}
+	}
+	r, ferr := s.result()
+	if ferr != nil {
+		return nil, ferr
+	}
+	r.Interrupted = interrupted
+	r.WallS = time.Since(begun).Seconds()
+	if !interrupted {
+		err = nil
+	}
+	return r, err
+}
+
+// inputOr tells a broken capture, found while the run goes on, from a fault of
+// the run.
+func inputOr(err error) error {
+	if errors.Is(err, traffic.ErrCapture) {
+		return &InputError{err}
+	}
+	return err
+}
+
+func (s *Simulation) loop(ctx context.Context) error {
+	var total uint64
+	if s.sc.Traffic.Packets > 0 {
+		total = s.sc.Traffic.Packets * uint64(len(s.ports))
+	}
+	ended := des.Time(-1)
+	for !s.drained {
+		next := s.eng.Now() + slice
+		if s.opt.Until > 0 {
+			next = min(next, s.opt.Until)
+		}
+		if err := s.eng.RunUntil(ctx, next); err != nil {
+			return err
+		}
+		if s.opt.Progress != nil {
+			var done uint64
+			for _, p := range s.ports {
+				done += p.Counts().Offered
+			}
+			s.opt.Progress(done, total)
+		}
+		if s.drained {
+			return nil
+		}
+		if s.opt.Until > 0 && s.eng.Now() >= s.opt.Until {
+			return nil
+		}
+		all := true
+		for _, p := range s.ports {
+			all = all && p.Ended()
+		}
+		switch {
+		case !all:
+			ended = -1
+		case ended < 0:
+			ended = s.eng.Now()
+			s.stopIfDrained()
+		case s.eng.Now() >= ended+s.sc.Measure.Drain:
+			return nil
+		}
+	}
+	return nil
+}
+
+func (s *Simulation) result() (*Result, error) {
+	r := &Result{
+		RouteTableBytes: s.table.Bytes(), Routes: s.table.Stats().Routes,
+		Policy: s.router.Card(0).Policy().Name(), Scenario: s.sc.Name, ScenarioHash: s.hash,
+		Seed: s.sc.Seed, Version: Version, Fingerprint: s.print.String(), Records: s.print.Records(),
+		SimulatedS: s.eng.Now().Seconds(), Drained: s.drained, Notes: s.notes,
+		Saturating: s.sc.Traffic.Capture == nil && s.sc.Traffic.Arrivals.Process == "saturating",
+	}
+	if s.meas != nil {
+		m, err := s.meas.Finish(s.eng.Now())
+		if err != nil {
+			return nil, err
+		}
+		r.Result = *m
+	}
+	for _, p := range s.ports {
+		c := p.Counts()
+		r.Offered += c.Offered
+		for _, k := range c.Skipped {
+			if r.Skipped == nil {
+				r.Skipped = map[string]uint64{}
+			}
+			r.Skipped[k.Reason] += k.Count
+		}
+	}
+	for i := range s.router.Cards() {
+		for _, u := range s.router.Card(i).Unloaded() {
+			r.Unloaded = append(r.Unloaded, fmt.Sprintf("extension %s on card %d at %v: %s", u.Extension, u.Card, u.At, u.Reason))
+		}
+	}
+	if !s.drained && s.opt.Until == 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%d packets were still inside when the run ended", s.router.Inside()))
+	}
+	if s.check != nil {
+		r.Checked = true
+		_ = s.check.Finish(s.drained) // its error is the first of the violations
+		for _, v := range s.check.Violations() {
+			r.Violations = append(r.Violations, v.Error())
+		}
+	}
+	return r, nil
+}
+
+// Run wires and runs a scenario: the library's one call.
+func Run(ctx context.Context, sc *Scenario, opt Options) (*Result, error) {
+	s, err := New(sc, opt)
+	if err != nil {
+		return nil, err
+	}
+	return s.Run(ctx)
+}

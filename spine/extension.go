@@ -1,0 +1,103 @@
+package spine
+
+import (
+	"spinesim/lanai"
+	"spinesim/sim/des"
+	"spinesim/traces"
+)
+
+// Context is what an extension sees of the machine while it handles a packet.
+// The work it does must be charged through it; the handler's run on the card's
+// processor lasts as long as what was charged. It is valid during the call
+// only.
+type Context struct {
+	// SRAM is the card's memory.
+	SRAM *lanai.SRAM
+	// Now is when the handler began.
+	Now des.Time
+	// Card is the card the extension runs on.
+	Card uint8
+
+	cycles, accesses int
+	limit            int
+}
+
+// Charge adds instruction cycles to the handler's run. It does not return once
+// the watchdog's bound is passed: the extension is stopped there.
+func (c *Context) Charge(cycles int) {
+	c.cycles += cycles
+	if c.limit > 0 && c.cycles > c.limit {
+		panic(overrun{})
+	}
+}
+
+// Access adds loads or stores, each part of an instruction that Charge counts.
+func (c *Context) Access(n int) { c.accesses += n }
+
+// Load32 reads a word of SRAM and charges one access for it. An address that
+// is unaligned or outside SRAM reads as 0, as an unclaimed address does.
+func (c *Context) Load32(addr uint32) uint32 {
+	c.accesses++
+	v, err := c.SRAM.Word(addr)
+	if err != nil {
+		return 0
+	}
+	return v
+}
+
+// Charged tells the cycles and accesses charged so far.
+func (c *Context) Charged() (cycles, accesses int) { return c.cycles, c.accesses }
+
+// Overrun tells whether more has been charged than the watchdog allows.
+func (c *Context) Overrun() bool { return c.limit > 0 && c.cycles > c.limit }
+
+// NewContext returns a context outside a simulation, for tests of extensions.
+func NewContext(sram *lanai.SRAM) *Context { return &Context{SRAM: sram} }
+
+// Packet is a packet as an extension sees it.
+type Packet struct {
+	// ID numbers the packets of a run from 1.
+	ID uint64
+	// Bytes is the length from the IP header on.
+	Bytes int
+	// Header holds the leading bytes that the simulation carries, at least
+	// the IP header. It aliases the packet's buffer in SRAM: what is written
+	// there leaves with the packet.
+	Header []byte
+	// Ingress is the card that received the packet.
+	Ingress uint8
+	// BadCRC tells that the link's check failed.
+	BadCRC bool
+}
+
+// Action is what to do with a packet.
+type Action uint8
+
+// The actions.
+const (
+	// Next leaves the packet to the next extension; after the last one it
+	// goes to the host.
+	Next Action = iota
+	// Forward sends it out on the wire of Verdict.Card.
+	Forward
+	// ToHost hands it to the host's network stack.
+	ToHost
+	// Drop discards it for Verdict.Reason.
+	Drop
+)
+
+// Verdict is an extension's decision about a packet.
+type Verdict struct {
+	Action  Action
+	Card    uint8  // for Forward
+	NextHop uint32 // for Forward: the next hop's IPv4 address, or 0
+	Reason  traces.Reason
+}
+
+// Extension is code that users load onto a card: it looks at a packet, charges
+// what its work costs and decides. Handle must not allocate and must not keep
+// its arguments.
+type Extension interface {
+	Name() string
+	Handle(ctx *Context, p *Packet) Verdict
+}

@@ -1,0 +1,120 @@
+package spine
+
+import (
+	"fmt"
+	"strings"
+)
+
+// NumQueues is the number of input queues (thesis p.108).
+const NumQueues = 7
+
+// The queues. Which is which is not published; this reading is chosen.
+const (
+	QSelf = 0 // active messages that the run-time sends to itself
+	QWire = 1 // the packet interface's receive and send engines
+	QHost = 2 // messages from the host
+	QPeer = 3 // 3, 4, 5: the other three cards, in card order
+	QDMA  = 6 // the DMA chain, its completions, and ACK sends
+)
+
+// View is what the dispatcher's software knows without polling.
+type View struct {
+	FreeBuffers  int  // packet buffers in the free list
+	Buffers      int  // packet buffers in all
+	ChainActive  bool // a DMA chain has begun and its packet has not departed
+	Backlog      int  // packets routed whose DMA has not begun
+	HandlersRun  uint64
+	LastQueue    uint8 // queue of the handler that ran last
+	LastPlanPoll int   // 1-based poll number within the last plan that hit, 0 if none
+}
+
+// Plan is the sequence of queues that a policy polls as long as every poll
+// misses: Seq once, then Seq[Loop:] for ever. With Loop < 0 the policy is
+// asked again when Seq is used up.
+type Plan struct {
+	Seq  []uint8
+	Loop int
+}
+
+// Policy decides which queue is polled next. It sees only what the dispatcher
+// could know: what it has polled and its own counters.
+//
+// The dispatcher asks for a plan at the start and after every handler. It
+// polls the plan's queues in turn; at the first hit it calls Hit and runs the
+// handler. A policy may be used by one card only.
+type Policy interface {
+	// Name is the policy's name with its parameters.
+	Name() string
+	// Plan fills p; p.Seq[:0] may be reused. It must not allocate in steady
+	// state.
+	Plan(v *View, p *Plan)
+	// Hit tells that the n-th poll of the plan (from 1) found queue q ready.
+	Hit(n int64, q uint8)
+}
+
+// VectorPolicy is a policy that needs the optional hardware event vector: one
+// read tells which queues hold a ready message, how many, and since when.
+type VectorPolicy interface {
+	Policy
+	// Choose picks one of the queues whose bit is set in v.Ready.
+	Choose(v *Vector) uint8
+}
+
+// Vector is what one read of the event vector tells.
+type Vector struct {
+	Ready uint8 // bit q: queue q holds a message that can run now
+	Depth [NumQueues]int
+	// Age orders the oldest runnable messages: smaller became ready earlier.
+	Age [NumQueues]uint64
+}
+
+// ParseOrder reads an order of all seven queues, such as
+// "Q6 Q3 Q4 Q5 Q0 Q1 Q2", "6,3,4,5,0,1,2" or "6345012".
+func ParseOrder(s string) ([NumQueues]uint8, error) {
+	var order [NumQueues]uint8
+	seen := 0
+	n := 0
+	for _, r := range strings.ToUpper(s) {
+		switch {
+		case r == 'Q' || r == ' ' || r == ',' || r == '-' || r == '>' || r == '\t':
+			continue
+		case r >= '0' && r < '0'+NumQueues:
+			q := uint8(r - '0')
+			if seen&(1<<q) != 0 {
+				return order, fmt.Errorf("order %q names Q%d twice", s, q)
+			}
+			seen |= 1 << q
+			order[n] = q
+			n++
+		default:
+			return order, fmt.Errorf("order %q: %q is not one of Q0 … Q6", s, r)
+		}
+	}
+	if n != NumQueues {
+		for q := range NumQueues {
+			if seen&(1<<q) == 0 {
+				return order, fmt.Errorf("order %q leaves out Q%d", s, q)
+			}
+		}
+	}
+	return order, nil
+}
+
+// FormatOrder writes an order the way ParseOrder reads it.
+func FormatOrder(o [NumQueues]uint8) string {
+	var b strings.Builder
+	for i, q := range o {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		fmt.Fprintf(&b, "Q%d", q)
+	}
+	return b.String()
+}
+
+// DefaultOrder is Q0 … Q6: events of the bus come last (thesis p.109: "slightly
+// lower priority of PCI events"; the order itself is chosen).
+var DefaultOrder = [NumQueues]uint8{0, 1, 2, 3, 4, 5, 6}
+
+// PCIFirstOrder puts the DMA queue and the peers before everything else.
+var PCIFirstOrder = [NumQueues]uint8{6, 3, 4, 5, 0, 1, 2}

@@ -1,0 +1,78 @@
+package spine
+
+import (
+	"spinesim/lanai"
+	"spinesim/sim/des"
+	"spinesim/traces"
+)
+
+// packet is a packet inside the router. It lives from its first byte in a card
+// until its ingress buffer is free again.
+type packet struct {
+	id      uint64
+	frame   *lanai.Frame
+	bytes   int
+	ingress uint8
+	egress  uint8
+	buf     int32  // ingress buffer, -1 when none
+	slot    int32  // slot in the egress card's memory
+	nextHop uint32 // next hop chosen by the extension
+	reason  traces.Reason
+	pushed  des.Time // when its start, ACK or output was queued
+	arrived des.Time // for waits: since when
+	whole   bool     // the frame is completely in the card
+	inHost  bool     // on the host's path
+}
+
+// message is an active message: a handler to run, its packet and its cause.
+type message struct {
+	ready   des.Time
+	seq     uint64
+	cause   traces.ID
+	pkt     *packet
+	handler traces.Event
+	peer    uint8
+}
+
+// ring is a double-ended queue of messages that grows to what a run needs and
+// then allocates no more.
+type ring struct {
+	buf  []message
+	head int
+	n    int
+}
+
+func (r *ring) grow() {
+	b := make([]message, max(8, 2*len(r.buf)))
+	for i := range r.n {
+		b[i] = r.buf[(r.head+i)&(len(r.buf)-1)]
+	}
+	r.buf, r.head = b, 0
+}
+
+func (r *ring) pushBack(m message) {
+	if r.n == len(r.buf) {
+		r.grow()
+	}
+	r.buf[(r.head+r.n)&(len(r.buf)-1)] = m
+	r.n++
+}
+
+func (r *ring) pushFront(m message) {
+	if r.n == len(r.buf) {
+		r.grow()
+	}
+	r.head = (r.head - 1) & (len(r.buf) - 1)
+	r.buf[r.head] = m
+	r.n++
+}
+
+func (r *ring) front() *message { return &r.buf[r.head] }
+
+func (r *ring) popFront() message {
+	m := r.buf[r.head]
+	r.buf[r.head].pkt = nil
+	r.head = (r.head + 1) & (len(r.buf) - 1)
+	r.n--
+	return m
+}

@@ -1,0 +1,627 @@
+package spine
+
+import (
+	"fmt"
+	"math"
+
+	"spinesim/lanai"
+	"spinesim/sim/des"
+	"spinesim/traces"
+)
+
+// Runtime is the SPINE run-time of one card: its queues, its dispatcher and
+// its I/O. It implements lanai.Program and the clients of the card's engines.
+type Runtime struct {
+	router *Router
+	spec   *Spec
+	eng    *des.Engine
+	rec    *traces.Recorder
+	card   *lanai.Card
+	index  uint8
+
+	policy     Policy
+	vector     VectorPolicy // the policy, when it needs the event vector
+	view       View
+	plan       Plan
+	pollDemand lanai.Demand
+
+	// Messages. A queue's bit in mask is set while it holds one that can run.
+	self, wire, wireOut, host ring
+	peers                     [NumQueues - 1 - QPeer]peerQueue
+	cont, acks                ring
+	starts                    []ring // by egress card; the last one is for the host
+	mask                      uint8
+	seq                       uint64
+
+	// Polling.
+	scanning bool
+	planDone int64 // polls of the plan before the processor's present run
+	limit    int64 // polls of the processor's present run
+	runStart des.Time
+	runPolls int64
+	runStall int64
+	stepping bool // poll by poll, for comparison
+
+	// The handler that runs.
+	cur       message
+	curQueue  uint8
+	curDemand lanai.Demand
+	curID     traces.ID
+	curStart  des.Time
+
+	// Receiving.
+	rxPkt    *packet // the packet being received
+	bufWait  *packet // has its header, waits for a buffer
+	rxIdle   bool    // whole and ring: no buffer was free to arm
+	bufAddr  []uint32
+	freeBufs []int32
+	staging  uint32
+	nextBuf  int32 // whole and ring: the armed buffer
+
+	// Sending over the bus.
+	engineBusy   bool
+	engineIdleAt des.Time
+	credits      []int
+	creditAt     []des.Time
+	nextSlot     []int32
+	peerSlots    []uint32 // by ingress card (and host): base of its slots here
+	ackBox       []uint32 // by egress card: where its ACKs are written
+	txIdleAt     des.Time
+	txPkt        *packet
+	txPeer       uint8
+	dmaPacket    *packet // whose transfer the engine runs
+
+	// Extensions.
+	exts     []Extension
+	ctx      Context
+	extPkt   Packet
+	verdict  Verdict
+	unloaded []Unloaded
+
+	counts Counts
+}
+
+type peerQueue struct{ out, ack ring }
+
+// Unloaded tells of an extension that the run-time stopped.
+type Unloaded struct {
+	Extension string
+	Card      uint8
+	At        des.Time
+	Reason    string
+}
+
+// Counts are a card's own counters.
+type Counts struct {
+	Polls, Hits, Handlers uint64
+	ByHandler             [traces.NumEvents]uint64
+}
+
+// Index is the card's number in the router.
+func (r *Runtime) Index() uint8 { return r.index }
+
+// Card is the card under the run-time.
+func (r *Runtime) Card() *lanai.Card { return r.card }
+
+// Policy is the dispatcher's policy.
+func (r *Runtime) Policy() Policy { return r.policy }
+
+// Unloaded lists the extensions that were stopped.
+func (r *Runtime) Unloaded() []Unloaded { return r.unloaded }
+
+// Counts are the card's counters so far.
+func (r *Runtime) Counts() Counts { return r.counts }
+
+// FreeBuffers is the number of packet buffers in the free list.
+func (r *Runtime) FreeBuffers() int { return len(r.freeBufs) }
+
+// SetStepping makes the dispatcher poll one queue at a time instead of
+// computing whole scans; the results are the same, only slower.
+func (r *Runtime) SetStepping(on bool) { r.stepping = on }
+
+func (r *Runtime) start() error {
+	if err := r.armFirst(); err != nil {
+		return err
+	}
+	// The first poll begins with the card's first clock edge.
+	return r.scan(r.card.TimeOf(r.card.CycleAt(r.eng.Now())))
+}
+
+// --- scanning ---------------------------------------------------------------
+
+// scan begins a new scan after a handler (or at the start).
+func (r *Runtime) scan(now des.Time) error {
+	r.runStart, r.runPolls, r.runStall = now, 0, 0
+	r.scanning = true
+	return r.replan()
+}
+
+func (r *Runtime) replan() error {
+	r.planDone = 0
+	if r.vector == nil {
+		r.view.FreeBuffers = len(r.freeBufs)
+		r.policy.Plan(&r.view, &r.plan)
+		if len(r.plan.Seq) == 0 || r.plan.Loop >= len(r.plan.Seq) {
+			return fmt.Errorf("card %d: policy %s gave an empty plan", r.index, r.policy.Name())
+		}
+	}
+	return r.poll()
+}
+
+// poll lets the processor poll up to the first queue that is ready now.
+func (r *Runtime) poll() error {
+	if r.stepping || r.rec.Expanding() {
+		r.limit = 1
+	} else {
+		r.limit = r.firstHit(r.planDone) - r.planDone
+	}
+	return r.card.CPU.Poll(r.pollDemand, r.limit)
+}
+
+// queueAt is the queue that poll n of the plan (from 1) looks at.
+func (r *Runtime) queueAt(n int64) uint8 {
+	l := int64(len(r.plan.Seq))
+	if n <= l {
+		return r.plan.Seq[n-1]
+	}
+	loop := int64(r.plan.Loop)
+	return r.plan.Seq[loop+(n-1-l)%(l-loop)]
+}
+
+// firstHit is the number of the first poll of the plan after poll `after` that
+// would hit with the present queues, or the plan's last one when it does not
+// loop, or lanai.Unbounded.
+func (r *Runtime) firstHit(after int64) int64 {
+	if r.vector != nil {
+		if r.mask != 0 {
+			return after + 1
+		}
+		return lanai.Unbounded
+	}
+	l := int64(len(r.plan.Seq))
+	if r.plan.Loop < 0 {
+		for n := after + 1; n < l; n++ {
+			if r.mask>>r.plan.Seq[n-1]&1 != 0 {
+				return n
+			}
+		}
+		return l
+	}
+	if r.mask == 0 {
+		return lanai.Unbounded
+	}
+	for n := after + 1; n <= max(after, l)+l; n++ {
+		if r.mask>>r.queueAt(n)&1 != 0 {
+			return n
+		}
+	}
+	return lanai.Unbounded
+}
+
+// PollsEnd is called by the processor when the last poll it was asked for has
+// ended: a hit, or the end of a plan or of a single step.
+func (r *Runtime) PollsEnd(now des.Time) error {
+	r.planDone += r.limit
+	r.runPolls += r.limit
+	r.runStall += r.card.CPU.Stall()
+	var q uint8
+	hit := false
+	if r.vector != nil {
+		if hit = r.mask != 0; hit {
+			q = r.choose()
+		}
+	} else {
+		q = r.queueAt(r.planDone)
+		hit = r.mask>>q&1 != 0
+	}
+	if r.rec.Expanding() {
+		r.recordPoll(now, q, hit)
+	}
+	if !hit {
+		if r.vector == nil && r.plan.Loop < 0 && r.planDone >= int64(len(r.plan.Seq)) {
+			return r.replan()
+		}
+		return r.poll()
+	}
+	r.scanning = false
+	r.policy.Hit(r.planDone, q)
+	r.endRun(now, q)
+	return r.begin(now, q)
+}
+
+func (r *Runtime) endRun(now des.Time, q uint8) {
+	r.counts.Polls += uint64(r.runPolls)
+	if q != traces.NoQueue {
+		r.counts.Hits++
+	}
+	if r.rec == nil || r.runPolls == 0 {
+		return
+	}
+	r.rec.Add(&traces.Record{
+		Kind: traces.KindPolls, Event: traces.NoEvent, Card: r.index, Peer: traces.NoCard, Queue: q,
+		Start: r.runStart, End: now, Ready: r.runStart,
+		Count:  uint32(min(r.runPolls, math.MaxUint32)),
+		Cycles: uint64(r.runPolls) * uint64(r.pollDemand.Cycles),
+		Stall:  uint32(min(r.runStall, math.MaxUint32)),
+	})
+}
+
+func (r *Runtime) recordPoll(now des.Time, q uint8, hit bool) {
+	rec := traces.Record{
+		Kind: traces.KindPoll, Event: traces.PollQ0 + traces.Event(q), Card: r.index, Peer: traces.NoCard, Queue: q,
+		Start: r.card.CPU.Start(), End: now, Ready: r.card.CPU.Start(),
+		Cycles: uint64(r.pollDemand.Cycles), Stall: uint32(r.card.CPU.Stall()),
+	}
+	if hit {
+		rec.Count = 1
+	}
+	r.rec.Add(&rec)
+}
+
+// finish closes the present run of polls at the end of a simulation.
+func (r *Runtime) finish(now des.Time) {
+	if !r.scanning {
+		return
+	}
+	r.runPolls += r.card.CPU.PollsEnded()
+	r.runStall += r.card.CPU.Stall()
+	r.endRun(now, traces.NoQueue)
+	r.runPolls, r.runStall, r.runStart = 0, 0, now
+}
+
+// restep makes a long run of polls end with the poll in progress, so that the
+// dispatcher goes on poll by poll.
+func (r *Runtime) restep() error {
+	if !r.scanning || r.limit == 1 {
+		return nil
+	}
+	n := r.card.CPU.PollsEnded() + 1
+	if n >= r.limit {
+		return nil
+	}
+	r.limit = n
+	return r.card.CPU.LimitPolls(n)
+}
+
+// refresh recomputes whether queue q is ready. A queue that becomes ready
+// while the dispatcher polls may shorten its scan.
+func (r *Runtime) refresh(q uint8) error {
+	was := r.mask>>q&1 != 0
+	is := r.ready(q)
+	if is == was {
+		return nil
+	}
+	r.mask ^= 1 << q
+	if !is || !r.scanning || r.limit == 1 {
+		return nil
+	}
+	done := r.card.CPU.PollsEnded()
+	n := done + 1
+	if r.vector == nil {
+		base := r.planDone
+		l := int64(len(r.plan.Seq))
+		for ; r.queueAt(base+n) != q; n++ {
+			if r.plan.Loop < 0 && base+n >= l || n > done+2*l {
+				return nil
+			}
+		}
+	}
+	if n >= r.limit {
+		return nil
+	}
+	r.limit = n
+	return r.card.CPU.LimitPolls(n)
+}
+
+// ready tells whether queue q holds a message that can run now.
+func (r *Runtime) ready(q uint8) bool {
+	switch q {
+	case QSelf:
+		return r.self.n > 0
+	case QWire:
+		return r.wire.n > 0 || r.wireOut.n > 0 && !r.card.Tx.Busy()
+	case QHost:
+		return r.host.n > 0 && !r.card.Tx.Busy()
+	case QDMA:
+		return r.cont.n > 0 || !r.engineBusy && (r.acks.n > 0 || r.oldestStart() >= 0)
+	default:
+		p := &r.peers[q-QPeer]
+		return p.ack.n > 0 || p.out.n > 0 && !r.card.Tx.Busy()
+	}
+}
+
+// oldestStart is the peer whose oldest start can run and is the oldest of
+// those, or -1.
+func (r *Runtime) oldestStart() int {
+	best, seq := -1, uint64(math.MaxUint64)
+	for p := range r.starts {
+		s := &r.starts[p]
+		if s.n == 0 || r.credits[p] == 0 {
+			continue
+		}
+		if f := s.front(); f.seq < seq {
+			best, seq = p, f.seq
+		}
+	}
+	return best
+}
+
+// take removes the message that queue q offers and completes its ready time.
+func (r *Runtime) take(q uint8) message {
+	var m message
+	switch q {
+	case QSelf:
+		m = r.self.popFront()
+	case QWire:
+		if r.wireOut.n > 0 && !r.card.Tx.Busy() && (r.wire.n == 0 || r.wireOut.front().seq < r.wire.front().seq) {
+			m = r.wireOut.popFront()
+			m.ready = max(m.ready, r.txIdleAt)
+		} else {
+			m = r.wire.popFront()
+		}
+	case QHost:
+		m = r.host.popFront()
+		m.ready = max(m.ready, r.txIdleAt)
+	case QDMA:
+		switch {
+		case r.cont.n > 0:
+			m = r.cont.popFront()
+		case r.acks.n > 0:
+			m = r.acks.popFront()
+			m.ready = max(m.ready, r.engineIdleAt)
+		default:
+			p := r.oldestStart()
+			m = r.starts[p].popFront()
+			m.ready = max(m.ready, r.engineIdleAt, r.creditAt[p])
+		}
+	default:
+		p := &r.peers[q-QPeer]
+		if p.out.n > 0 && !r.card.Tx.Busy() && (p.ack.n == 0 || p.out.front().seq < p.ack.front().seq) {
+			m = p.out.popFront()
+			m.ready = max(m.ready, r.txIdleAt)
+		} else {
+			m = p.ack.popFront()
+		}
+	}
+	return m
+}
+
+// depth is the number of messages in queue q, whether they can run or not.
+func (r *Runtime) depth(q uint8) int {
+	switch q {
+	case QSelf:
+		return r.self.n
+	case QWire:
+		return r.wire.n + r.wireOut.n
+	case QHost:
+		return r.host.n
+	case QDMA:
+		n := r.cont.n + r.acks.n
+		for i := range r.starts {
+			n += r.starts[i].n
+		}
+		return n
+	default:
+		p := &r.peers[q-QPeer]
+		return p.out.n + p.ack.n
+	}
+}
+
+// age orders queue q's oldest message among those of other queues.
+func (r *Runtime) age(q uint8) uint64 {
+	oldest := uint64(math.MaxUint64)
+	look := func(g *ring) {
+		if g.n > 0 {
+			oldest = min(oldest, g.front().seq)
+		}
+	}
+	switch q {
+	case QSelf:
+		look(&r.self)
+	case QWire:
+		look(&r.wire)
+		if !r.card.Tx.Busy() {
+			look(&r.wireOut)
+		}
+	case QHost:
+		look(&r.host)
+	case QDMA:
+		look(&r.cont)
+		if !r.engineBusy {
+			look(&r.acks)
+			if p := r.oldestStart(); p >= 0 {
+				look(&r.starts[p])
+			}
+		}
+	default:
+		p := &r.peers[q-QPeer]
+		look(&p.ack)
+		if !r.card.Tx.Busy() {
+			look(&p.out)
+		}
+	}
+	return oldest
+}
+
+func (r *Runtime) choose() uint8 {
+	v := Vector{Ready: r.mask}
+	for q := range uint8(NumQueues) {
+		if r.mask>>q&1 != 0 {
+			v.Depth[q] = r.depth(q)
+			v.Age[q] = r.age(q)
+		}
+	}
+	q := r.vector.Choose(&v)
+	if q >= NumQueues || r.mask>>q&1 == 0 {
+		for q = 0; r.mask>>q&1 == 0; q++ {
+		}
+	}
+	return q
+}
+
+// --- sending messages -------------------------------------------------------
+
+func (r *Runtime) message(now des.Time, h traces.Event, p *packet, cause traces.ID, peer uint8) message {
+	r.seq++
+	return message{ready: now, seq: r.seq, cause: cause, pkt: p, handler: h, peer: peer}
+}
+
+// send puts a message at the back of one of the plain queues.
+func (r *Runtime) send(g *ring, q uint8, now des.Time, h traces.Event, p *packet, cause traces.ID, peer uint8) error {
+	g.pushBack(r.message(now, h, p, cause, peer))
+	r.levelQueue(now, q)
+	return r.refresh(q)
+}
+
+func (r *Runtime) sendSelf(now des.Time, h traces.Event, p *packet, cause traces.ID) error {
+	return r.send(&r.self, QSelf, now, h, p, cause, traces.NoCard)
+}
+
+// sendChain sends a continuation of the DMA chain.
+func (r *Runtime) sendChain(now des.Time, h traces.Event, p *packet, cause traces.ID) error {
+	if r.spec.Chain == ChainSelf {
+		return r.sendSelf(now, h, p, cause)
+	}
+	r.cont.pushFront(r.message(now, h, p, cause, p.egress))
+	r.levelQueue(now, QDMA)
+	return r.refresh(QDMA)
+}
+
+func (r *Runtime) levelQueue(now des.Time, q uint8) {
+	if r.rec.Expanding() {
+		r.level(now, traces.LevelQueue0+traces.Event(q), r.depth(q), q, traces.NoCard)
+	}
+}
+
+func (r *Runtime) level(now des.Time, ev traces.Event, n int, q, peer uint8) {
+	if r.rec == nil {
+		return
+	}
+	r.rec.Add(&traces.Record{
+		Kind: traces.KindLevel, Event: ev, Card: r.index, Peer: peer, Queue: q,
+		Start: now, End: now, Ready: now, Count: uint32(n),
+	})
+}
+
+// --- handlers ---------------------------------------------------------------
+
+// begin takes queue q's message and starts its handler.
+func (r *Runtime) begin(now des.Time, q uint8) error {
+	m := r.take(q)
+	r.levelQueue(now, q)
+	r.cur, r.curQueue, r.curStart = m, q, now
+	r.curID = r.rec.NextID(r.index)
+	d := r.spec.Costs.Handler[m.handler].demand()
+	switch m.handler {
+	case traces.PeerToPeerStart:
+		r.beginStart(now, m)
+	case traces.ToHost:
+		r.engineBusy = true
+		r.credits[len(r.credits)-1]--
+		r.wait(now, m.pkt, m.ready, traces.ReasonEngineBusy)
+	case traces.AckSend:
+		r.engineBusy = true
+		r.wait(now, m.pkt, m.ready, traces.ReasonEngineBusy)
+	case traces.WireOutputStart, traces.FromHost:
+		r.wait(now, m.pkt, m.ready, traces.ReasonWireBusy)
+	case traces.RouterIn:
+		d = r.runExtensions(now, m.pkt, d)
+	}
+	// Taking a message, an engine or a credit can only make queues unready;
+	// none of that shortens a scan, for the processor runs a handler now.
+	if err := r.refresh(q); err != nil {
+		return err
+	}
+	if q != QDMA {
+		if err := r.refresh(QDMA); err != nil {
+			return err
+		}
+	}
+	r.curDemand = d
+	return r.card.CPU.Run(d)
+}
+
+// wait records how long the packet of a message with a precondition waited. The
+// handler's record tells since when it could have run.
+func (r *Runtime) wait(now des.Time, p *packet, ready des.Time, why traces.Reason) {
+	if r.rec == nil || p == nil || p.pushed >= now {
+		return
+	}
+	if ready <= p.pushed {
+		why = traces.ReasonLowerPriority
+	}
+	r.rec.Add(&traces.Record{
+		Kind: traces.KindWait, Event: r.cur.handler, Card: r.index, Peer: r.cur.peer, Queue: r.curQueue,
+		Start: p.pushed, End: now, Ready: p.pushed, Packet: p.id, Cause: r.cur.cause, Reason: why,
+		ID: r.rec.NextID(r.index),
+	})
+}
+
+// BoxEnd is called by the processor when a handler has run to completion: its
+// effects happen now.
+func (r *Runtime) BoxEnd(now des.Time) error {
+	m := r.cur
+	r.cur.pkt = nil
+	r.counts.Handlers++
+	r.counts.ByHandler[m.handler]++
+	r.view.HandlersRun++
+	r.view.LastQueue = r.curQueue
+	if r.rec != nil {
+		rec := traces.Record{
+			Kind: traces.KindBox, Event: m.handler, Card: r.index, Peer: m.peer, Queue: r.curQueue,
+			Start: r.curStart, End: now, Ready: m.ready, ID: r.curID, Cause: m.cause,
+			Cycles: uint64(r.curDemand.Cycles), Stall: uint32(r.card.CPU.Stall()),
+		}
+		if m.pkt != nil {
+			rec.Packet, rec.Bytes = m.pkt.id, uint32(m.pkt.bytes)
+		}
+		r.rec.Add(&rec)
+	}
+	if err := r.effects(now, m); err != nil {
+		return err
+	}
+	return r.scan(now)
+}
+
+func (r *Runtime) effects(now des.Time, m message) error {
+	p := m.pkt
+	switch m.handler {
+	case traces.RxCheckHeader:
+		return r.headerChecked(now, p)
+	case traces.RxCheckBody:
+		return r.bodyChecked(now, p)
+	case traces.EnqRouterIn:
+		return r.sendSelf(now, traces.RouterIn, p, r.curID)
+	case traces.RouterIn:
+		return r.routed(now, p)
+	case traces.EnqIPOutput:
+		return r.output(now, p)
+	case traces.PeerToPeerStart:
+		return r.sendChain(now, traces.DMAStartHandler, p, r.curID)
+	case traces.DMAStartHandler:
+		return r.sendChain(now, traces.DMAGenericStart, p, r.curID)
+	case traces.DMAGenericStart:
+		return r.sendChain(now, traces.DMAStartBody, p, r.curID)
+	case traces.DMAStartBody:
+		return r.startBody(now, p)
+	case traces.DMAStartHeader:
+		return r.startHeader(p)
+	case traces.WireOutputStart, traces.FromHost:
+		return r.startWire(now, p, m)
+	case traces.WireOutputDone:
+		return r.wireDone(now, p, m)
+	case traces.AckSend:
+		return r.sendAck(p, m.peer)
+	case traces.PeerAck:
+		return r.acked(now, p, m.peer)
+	case traces.FreeBuffer:
+		return r.freeBuffer(now, p)
+	case traces.ToHost:
+		return r.startToHost(p)
+	}
+	return fmt.Errorf("card %d: no handler for %v", r.index, m.handler)
+}
+
+// Load adds extensions behind those that the card has. It is for the time
+// before the router starts.
+func (r *Runtime) Load(x ...Extension) { r.exts = append(r.exts, x...) }
