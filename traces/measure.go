@@ -186,9 +186,7 @@ func (m *Measures) Record(r *Record) error {
 			s.units[unitSend] += r.End - r.Start
 		}
 	case KindWait:
-		if int(r.Reason) < NumReasons {
-			m.card(r.Card).waits[r.Reason].add(r.End - r.Start)
-		}
+		m.wait(r)
 	case KindEnter:
 		m.received++
 		l, err := m.ingressLane(r.Card)
@@ -261,6 +259,29 @@ func (m *Measures) box(r *Record) error {
 		return c.lane.processor(r.Start, r.End, r.Packet, ev, stepClass[step])
 	}
 	return nil
+}
+
+// wait splits a wait where its precondition was met: from Ready on the packet
+// waited for the dispatcher only.
+func (m *Measures) wait(r *Record) {
+	if int(r.Reason) >= NumReasons {
+		return
+	}
+	c := m.card(r.Card)
+	ready := waitReady(r)
+	c.waits[r.Reason].add(ready - r.Start)
+	if ready < r.End && r.Reason != ReasonLowerPriority {
+		c.waits[ReasonLowerPriority].add(r.End - ready)
+	}
+}
+
+// waitReady is the end of the time for which a wait's reason held. A wait for
+// the dispatcher alone, or one that does not say, holds to its end.
+func waitReady(r *Record) des.Time {
+	if r.Reason == ReasonLowerPriority || r.Ready < r.Start || r.Ready > r.End || r.Ready == 0 {
+		return r.End
+	}
+	return r.Ready
 }
 
 // pollRun counts a run. Time that a run spends before the message it finds is
