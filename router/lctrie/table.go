@@ -200,3 +200,6 @@ func (t *Table) Bytes() int {
 	}
 	return len(t.words) * 4
 }
+
+// Routes is the number of distinct prefixes in the table.
+func (t *Table) Routes() int { return t.routes }
