@@ -66,6 +66,7 @@ type MemoryBus struct {
 	busClocks *big.Rat // bus clocks per card cycle
 
 	orbits  map[uint64]*orbit
+	quiet   *orbit            // of state 0, where no engine asks
 	granted [numEngines]int64 // up to cycle at
 }
 
@@ -95,7 +96,10 @@ func (m *MemoryBus) init(s Spec, bus pci.Spec, clk cardClock, e *des.Engine, c *
 // segment works out the segment that begins with the present state.
 func (m *MemoryBus) segment() {
 	key := m.state.pack()
-	o := m.orbits[key]
+	o := m.quiet
+	if key != 0 {
+		o = m.orbits[key]
+	}
 	if o == nil {
 		if len(m.orbits) >= maxOrbits || m.arb.cells >= maxCells {
 			clear(m.orbits)
@@ -103,6 +107,9 @@ func (m *MemoryBus) segment() {
 		}
 		o = newOrbit(&m.arb, key)
 		m.orbits[key] = o
+		if key == 0 {
+			m.quiet = o
+		}
 	}
 	m.orb = o
 	m.body = endless
@@ -133,11 +140,11 @@ func (m *MemoryBus) segment() {
 	}
 	i, _ := o.place(m.body)
 	m.tail.state = unpack(o.cells[i].state)
+	asked, _ := o.sums(m.body)
 	limit := [numEngines]int32{noLimit, noLimit, noLimit}
 	for c := Receive; c < CPU; c++ {
 		if t := &m.wire[c]; t.active {
-			asked, _ := o.sums(c, m.body)
-			limit[c] = int32(min(t.ask-asked, int64(noLimit)))
+			limit[c] = int32(min(t.ask-asked[c], int64(noLimit)))
 		}
 	}
 	var free int32
@@ -145,14 +152,30 @@ func (m *MemoryBus) segment() {
 	m.tail.free = int64(free)
 }
 
-// sums is what engine c asks for and gets from the segment's start to offset d.
-func (m *MemoryBus) sums(c Client, d int64) (asked, granted int64) {
-	asked, granted = m.orb.sums(c, min(d, m.body))
+// sums is what the engines ask for and get from the segment's start to offset
+// d.
+func (m *MemoryBus) sums(d int64) (asked, granted [numEngines]int64) {
+	asked, granted = m.orb.sums(min(d, m.body))
 	if d > m.body {
-		asked += int64(m.tail.asked[c])
-		granted += int64(m.tail.granted[c])
+		for c := range asked {
+			asked[c] += int64(m.tail.asked[c])
+			granted[c] += int64(m.tail.granted[c])
+		}
 	}
 	return asked, granted
+}
+
+// grantedBy is what the engines have been granted before cycle c, which lies
+// in the segment.
+func (m *MemoryBus) grantedBy(c int64) [numEngines]int64 {
+	n := m.granted
+	if d := c - m.at; d > 0 && !m.orb.idle {
+		_, more := m.sums(d)
+		for e := range n {
+			n[e] += more[e]
+		}
+	}
+	return n
 }
 
 // advance moves the segment's start to cycle c, which lies in it.
@@ -163,12 +186,12 @@ func (m *MemoryBus) advance(c int64) {
 	}
 	m.card.CPU.advance(c)
 	if !m.orb.idle {
-		for e := EBus; e < CPU; e++ {
-			asked, granted := m.sums(e, d)
-			m.granted[e] += granted
+		asked, granted := m.sums(d)
+		for e := range m.wire {
+			m.granted[e] += granted[e]
 			if t := &m.wire[e]; t.active {
-				t.ask -= asked
-				t.left -= granted
+				t.ask -= asked[e]
+				t.left -= granted[e]
 			}
 		}
 		if d <= m.body {
@@ -251,8 +274,8 @@ func (m *MemoryBus) start(now des.Time, c Client, n int64) error {
 func (m *MemoryBus) left(now des.Time, c Client) int64 {
 	n := m.wire[c].left
 	if d := m.clk.ceil(now) - m.at; d > 0 {
-		_, granted := m.sums(c, d)
-		n -= granted
+		_, granted := m.sums(d)
+		n -= granted[c]
 	}
 	return n
 }
@@ -313,16 +336,8 @@ func (m *MemoryBus) hostPace() uint8 {
 	return key.index
 }
 
-// Granted is how many accesses each engine has been granted by the end of the
-// cycle in progress.
-func (m *MemoryBus) Granted() (n [numEngines]int64) {
-	d := m.clk.ceil(m.engine.Now()) - m.at
-	for c := EBus; c < CPU; c++ {
-		n[c] = m.granted[c]
-		if d > 0 {
-			_, g := m.sums(c, d)
-			n[c] += g
-		}
-	}
-	return n
+// Granted is how many accesses each engine (E-bus, receive, send) has been
+// granted by the end of the cycle in progress.
+func (m *MemoryBus) Granted() [3]int64 {
+	return m.grantedBy(m.clk.ceil(m.engine.Now()))
 }

@@ -456,7 +456,7 @@ func checkScenario(sc *scenario) error {
 }
 
 func TestMemoryBusAgainstCycleByCycle(t *testing.T) {
-	n := 20_000
+	n := 12_000
 	if testing.Short() {
 		n = 2_000
 	}

@@ -173,15 +173,19 @@ func (o *orbit) free(k int64) int64 {
 	return v
 }
 
-// sums is what engine c has asked for and got in the first k cycles.
-func (o *orbit) sums(c Client, k int64) (asked, granted int64) {
+// sums is what the engines have asked for and got in the first k cycles.
+func (o *orbit) sums(k int64) (asked, granted [numEngines]int64) {
 	i, n := o.place(k)
 	x := &o.cells[i]
-	asked, granted = int64(x.asked[c]), int64(x.granted[c])
+	for c := range asked {
+		asked[c], granted[c] = int64(x.asked[c]), int64(x.granted[c])
+	}
 	if n != 0 {
 		y, z := &o.cells[o.pre+o.period], &o.cells[o.pre]
-		asked += n * int64(y.asked[c]-z.asked[c])
-		granted += n * int64(y.granted[c]-z.granted[c])
+		for c := range asked {
+			asked[c] += n * int64(y.asked[c]-z.asked[c])
+			granted[c] += n * int64(y.granted[c]-z.granted[c])
+		}
 	}
 	return asked, granted
 }
@@ -206,11 +210,13 @@ func (x *cell) at(col column) int32 {
 	}
 }
 
-// endless stands for a cycle that never comes.
-const endless = int64(1) << 62
+const (
+	endless = int64(1) << 62 // where an orbit or segment ends that does not
+	never   = endless + 1    // what does not happen before that
+)
 
-// first is the fewest cycles after which the column has reached v, endless
-// when it never does within the orbit.
+// first is the fewest cycles after which the column has reached v, never when
+// it does not within the orbit.
 func (o *orbit) first(col column, v int64) int64 {
 	if v <= 0 {
 		return 0
@@ -223,11 +229,11 @@ func (o *orbit) first(col column, v int64) int64 {
 			continue
 		}
 		if o.period == 0 {
-			return endless
+			return never
 		}
 		per := int64(o.cells[o.pre+o.period].at(col) - o.cells[o.pre].at(col))
 		if per == 0 {
-			return endless
+			return never
 		}
 		n := (v - int64(o.cells[k].at(col)) + per - 1) / per
 		return o.search(col, v-n*per, o.pre) + n*int64(o.period)

@@ -68,7 +68,7 @@ type Processor struct {
 	base, elapsed, got int64
 	done               int64 // polls ended by base
 
-	acc     [numEngines]int64 // engines' grants from start to the segment's first cycle
+	before  [numEngines]int64 // engines' grants up to start
 	end     int64             // cycle of the end; unknown, or not worked out yet
 	looping bool
 
@@ -137,7 +137,7 @@ func (p *Processor) begin(mode processorMode, d Demand, n int64) error {
 	p.w = work{n: int64(d.Cycles), a: int64(d.Cycles) + int64(d.Accesses)}
 	p.start, p.base, p.begun = c, c, now
 	p.elapsed, p.got, p.done, p.limit = 0, 0, 0, n
-	p.acc = [numEngines]int64{}
+	p.before = p.mem.grantedBy(c)
 	p.end = endStale
 	return p.rearm()
 }
@@ -269,31 +269,12 @@ func (p *Processor) advance(c int64) {
 	if p.mode == modeIdle || p.base >= c {
 		return
 	}
-	p.collect(c)
 	r := p.follow(c)
 	p.done += r.polls
 	p.base, p.elapsed, p.got = c, r.elapsed, r.got
 	p.end = endStale
 	if p.done >= p.limit {
 		p.end = r.end
-	}
-}
-
-// collect adds what the engines are granted in the segment, from the box's or
-// run's start on, up to cycle c.
-func (p *Processor) collect(c int64) {
-	m := p.mem
-	if m.orb.idle {
-		return
-	}
-	from := max(p.start, m.at) - m.at
-	for e := EBus; e < CPU; e++ {
-		_, g := m.sums(e, c-m.at)
-		if from > 0 {
-			_, before := m.sums(e, from)
-			g -= before
-		}
-		p.acc[e] += g
 	}
 }
 
@@ -389,10 +370,7 @@ func (p *Processor) finish(now des.Time) error {
 		u.PollStall += stall
 	}
 	if stall > 0 {
-		if end > p.mem.at {
-			p.collect(end)
-		}
-		p.blame(stall)
+		p.blame(stall, end)
 	}
 	p.stall = stall
 	p.done = polls
@@ -409,17 +387,19 @@ func (p *Processor) finish(now des.Time) error {
 // accesses that they were granted from the box's or run's start to its end
 // (chosen: any one of them alone might have cost nothing). Shares are rounded
 // down as they add up in the order E-bus, receive, send.
-func (p *Processor) blame(stall int64) {
+func (p *Processor) blame(stall, end int64) {
+	took := p.mem.grantedBy(end)
 	var all, sum, given int64
-	for _, n := range p.acc {
-		all += n
+	for e := range took {
+		took[e] -= p.before[e]
+		all += took[e]
 	}
 	if all == 0 {
 		// With one slot a cycle the processor is in its own way.
 		p.usage.Stall[CPU] += stall
 		return
 	}
-	for e, n := range p.acc {
+	for e, n := range took {
 		sum += n
 		upTo := stall * sum / all
 		p.usage.Stall[e] += upTo - given

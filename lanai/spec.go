@@ -126,6 +126,7 @@ func Lanai9() Spec {
 	s.SRAMAt = 2 << 20                          // chosen
 	s.Bus.Width = 64                            // hardware: 64-bit PCI
 	s.Bus.Clock = des.Hertz(66_000_000)         // hardware: 66 MHz PCI, half the processor's clock
+	s.Target.WriteWait = 2                      // chosen: the waits that no data phase has any more cover the decode
 	s.Target.DataWait = 0                       // chosen: the bridge of the later boards streams
 	return s
 }
