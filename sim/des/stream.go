@@ -3,7 +3,6 @@ package des
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"math"
 	"math/bits"
 	"math/rand/v2"
 )
@@ -123,19 +122,6 @@ func (s *Stream) exponential() (whole, frac uint64) {
 		}
 		whole++
 	}
-}
-
-// Geometric is the number of failures before the first success in trials that
-// each succeed with probability num/den. A chance of 0 gives MaxInt64.
-func (s *Stream) Geometric(num, den uint64) int64 {
-	if num == 0 || den == 0 {
-		return math.MaxInt64
-	}
-	var n int64
-	for !s.Bernoulli(num, den) {
-		n++
-	}
-	return n
 }
 
 // Shuffle puts n things into random order through swap, every order equally
