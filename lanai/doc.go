@@ -41,8 +41,9 @@
 // the length of a box, a transfer or a run of polls.
 //
 // A pace whose denominator exceeds 1,024 (a clock some parts per million off,
-// say) is replaced by the nearest fraction that has a smaller one. It is then
-// off by less than one word in 500,000 cycles.
+// say) is replaced by the simplest fraction that differs from it by at most one
+// part in 4,096. A pattern whose period still exceeds 4,096 cycles is
+// tabulated in pieces of that length, as far as somebody looks.
 //
 // # Left out
 //

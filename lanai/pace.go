@@ -3,9 +3,15 @@ package lanai
 import "math/big"
 
 const (
-	// maxPaceDen bounds the denominator of a pace, and so the period of the
-	// grants. It exceeds those of all round figures (250 MB/s at 132 MHz: 264).
+	// maxPaceDen bounds the denominator of an exact pace, and so the period of
+	// the grants. It exceeds those of all round figures (250 MB/s at 132 MHz:
+	// 264).
 	maxPaceDen = 1024
+
+	// paceSlack is the part of a pace by which one that is not exact may be
+	// off, as a denominator: more than two crystals of 100 ppm differ by, and
+	// less than a fifth of a word in a packet of 1,500 bytes.
+	paceSlack = 4096
 
 	// maxFIFO bounds a FIFO's depth, and with it what a pace may ask for in
 	// one cycle.
@@ -15,40 +21,40 @@ const (
 // pace is words per card cycle, p/q in lowest terms; most is ceil(p/q).
 type pace struct{ p, q, most int32 }
 
-// makePace returns the fraction nearest to r > 0 whose denominator is at most
-// maxPaceDen. It is at least 1/maxPaceDen and at most maxFIFO + 1.
+// makePace returns r > 0 when its denominator is at most maxPaceDen, else the
+// simplest fraction within r·(1 ± 1/paceSlack). Very slow paces, where that one
+// has too large a denominator as well, get twice the slack, and so on. The
+// pace is at least 1/maxPaceDen and at most maxFIFO + 1.
 func makePace(r *big.Rat) pace {
 	if r.Cmp(big.NewRat(maxFIFO+1, 1)) > 0 {
 		return pace{p: maxFIFO + 1, q: 1, most: maxFIFO + 1}
 	}
-	limit := big.NewInt(maxPaceDen)
-	// Continued fraction, up to the last convergent that fits.
-	n, d := new(big.Int).Set(r.Num()), new(big.Int).Set(r.Denom())
-	p0, q0, p1, q1 := big.NewInt(0), big.NewInt(1), big.NewInt(1), big.NewInt(0)
-	next := func(a, x0, x1 *big.Int) *big.Int { return new(big.Int).Add(x0, new(big.Int).Mul(a, x1)) }
-	for d.Sign() != 0 {
-		a, rest := new(big.Int).QuoRem(n, d, new(big.Int))
-		if q := next(a, q0, q1); q.Cmp(limit) > 0 {
-			// The largest semiconvergent that fits may be nearer.
-			t := new(big.Int).Sub(limit, q0)
-			t.Quo(t, q1)
-			semi := new(big.Rat).SetFrac(next(t, p0, p1), next(t, q0, q1))
-			conv := new(big.Rat).SetFrac(p1, q1)
-			ds, dc := new(big.Rat).Sub(semi, r), new(big.Rat).Sub(conv, r)
-			if ds.Abs(ds).Cmp(dc.Abs(dc)) < 0 {
-				p1, q1 = semi.Num(), semi.Denom()
-			}
-			break
-		}
-		p0, p1 = p1, next(a, p0, p1)
-		q0, q1 = q1, next(a, q0, q1)
-		n, d = d, rest
+	if least := big.NewRat(1, maxPaceDen); r.Cmp(least) < 0 {
+		r = least
 	}
-	p, q := int32(p1.Int64()), int32(q1.Int64())
-	if p == 0 {
-		p, q = 1, maxPaceDen
+	most := big.NewInt(maxPaceDen)
+	exact := r
+	for slack := int64(paceSlack); r.Denom().Cmp(most) > 0; slack /= 2 {
+		off := new(big.Rat).Mul(exact, big.NewRat(1, slack))
+		r = simplest(new(big.Rat).Sub(exact, off), new(big.Rat).Add(exact, off))
 	}
+	p, q := int32(r.Num().Int64()), int32(r.Denom().Int64())
 	return pace{p: p, q: q, most: (p + q - 1) / q}
+}
+
+// simplest is the fraction of least denominator from lo to hi, 0 ≤ lo < hi.
+func simplest(lo, hi *big.Rat) *big.Rat {
+	whole := new(big.Rat).SetInt(new(big.Int).Quo(lo.Num(), lo.Denom()))
+	if whole.Cmp(lo) == 0 {
+		return whole
+	}
+	if up := new(big.Rat).Add(whole, big.NewRat(1, 1)); up.Cmp(hi) <= 0 {
+		return up
+	}
+	// Both have the same whole part: look at the reciprocals of the rest.
+	inv := func(x *big.Rat) *big.Rat { d := new(big.Rat).Sub(x, whole); return d.Inv(d) }
+	r := simplest(inv(hi), inv(lo))
+	return r.Add(whole, r.Inv(r))
 }
 
 // ratio is num/den as a big.Rat, for terms that came from a validated spec.
