@@ -119,7 +119,7 @@ type PageCopyCount struct {
 func (p Processor) PageCopy(order PageOrder) PageCopyCount {
 	c := PageCopyCount{Order: order, Lines: p.PageBytes / p.LineBytes}
 	words := p.LineBytes / p.WordBytes
-	free := make([]float64, p.Banks) // when each bank takes the next store
+	var free [maxBanks]float64 // when each bank takes the next store
 	var now float64
 	store := func(line int) {
 		c.Loads++

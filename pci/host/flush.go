@@ -50,6 +50,12 @@ func (f FlushPolicy) String() string {
 // MarshalText writes the name, for JSON.
 func (f FlushPolicy) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
 
+// UnmarshalText reads the name.
+func (f *FlushPolicy) UnmarshalText(b []byte) (err error) {
+	*f, err = FlushPolicyByName(string(b))
+	return err
+}
+
 // FlushPolicyByName finds a policy.
 func FlushPolicyByName(name string) (FlushPolicy, error) {
 	for i, n := range flushPolicyNames {

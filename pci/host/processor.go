@@ -57,6 +57,9 @@ type Processor struct {
 	Source string `json:"source"`
 }
 
+// maxBanks bounds the banks of a second-level cache.
+const maxBanks = 64
+
 // Validate reports the first value outside its range.
 func (p Processor) Validate() error {
 	fail := func(format string, args ...any) error {
@@ -90,7 +93,7 @@ func (p Processor) Validate() error {
 			return fail("%s cost is %g, want 0 to 1e6", c.what, c.v)
 		}
 	}
-	if p.Banks < 1 || p.Banks > 64 || p.BlockLines < 1 || p.BlockLines > 64 {
+	if p.Banks < 1 || p.Banks > maxBanks || p.BlockLines < 1 || p.BlockLines > 64 {
 		return fail("%d banks with blocks of %d lines, want 1 to 64 each", p.Banks, p.BlockLines)
 	}
 	return nil
