@@ -215,7 +215,7 @@ const measuredWord = 4
 
 // Measure times loops of both kinds on the running machine with data in the
 // cache and in memory, finds the model's parameters from one part of them, and
-// predicts the other. With the defaults it takes some ten seconds; it returns
+// predicts the other. With the defaults it takes about half a minute; it returns
 // early, with ctx's error, between two timings.
 func Measure(ctx context.Context, opts MeasureOptions) (*MeasureReport, error) {
 	o := opts.withDefaults()
