@@ -1,7 +1,5 @@
 package traces
 
-import "sync"
-
 // chunkBytes is how much packed record goes into one chunk. Each chunk can be
 // read without those before it, so it is what a bounded buffer forgets at a
 // time, and what a damaged file loses.
@@ -15,9 +13,8 @@ type chunk struct {
 // Buffer keeps a record stream in memory, packed to about 20 bytes a record.
 // It is a sink; any number of readers can read what it holds so far. Recording
 // allocates only when a chunk is full, and in a bounded buffer that is full
-// not at all. Safe for one writer and many readers at the same time.
+// not at all. It is not safe for concurrent use.
 type Buffer struct {
-	mu      sync.Mutex
 	meta    *Meta
 	chunks  []chunk
 	first   uint64 // number of the oldest chunk held
@@ -44,14 +41,11 @@ func (b *Buffer) Meta() *Meta { return b.meta }
 
 // SetMeta replaces what the buffer says of the run, for readers made later.
 func (b *Buffer) SetMeta(m *Meta) {
-	b.mu.Lock()
 	b.meta = m.clone()
-	b.mu.Unlock()
 }
 
 // Record keeps r; it never fails.
 func (b *Buffer) Record(r *Record) error {
-	b.mu.Lock()
 	n := len(b.chunks)
 	if n == 0 || len(b.chunks[n-1].packed)+maxPacked > cap(b.chunks[n-1].packed) {
 		b.grow()
@@ -63,7 +57,6 @@ func (b *Buffer) Record(r *Record) error {
 	b.bytes += len(c.packed) - before
 	c.records++
 	b.records++
-	b.mu.Unlock()
 	return nil
 }
 
@@ -91,22 +84,16 @@ func (b *Buffer) grow() {
 
 // Len is how many records the buffer holds.
 func (b *Buffer) Len() uint64 {
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	return b.records
 }
 
 // Lost is how many records were forgotten because of the bound.
 func (b *Buffer) Lost() uint64 {
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	return b.lost
 }
 
 // Bytes is how much memory the packed records take.
 func (b *Buffer) Bytes() int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	return b.bytes
 }
 
@@ -114,8 +101,6 @@ func (b *Buffer) Bytes() int {
 // later are read too; records that are forgotten before the reader comes to
 // them are passed over.
 func (b *Buffer) Reader() Reader {
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	return &bufferReader{b: b, meta: b.meta, chunk: b.first}
 }
 
@@ -131,8 +116,6 @@ func (r *bufferReader) Meta() *Meta  { return r.meta }
 func (r *bufferReader) Close() error { return nil }
 
 func (r *bufferReader) Next(rec *Record) (bool, error) {
-	r.b.mu.Lock()
-	defer r.b.mu.Unlock()
 	for {
 		if r.chunk < r.b.first {
 			r.chunk, r.at, r.state = r.b.first, 0, codec{}

@@ -67,7 +67,7 @@ func (r *Recorder) Add(rec *Record) {
 		last := &r.pending[n-1]
 		if last.End != rec.End {
 			if rec.End < last.End {
-				r.fail(fmt.Errorf("record of card %d ends at %d ps, before one that ended at %d ps", rec.Card, int64(rec.End), int64(last.End)))
+				r.fail(fmt.Errorf("%w: record of card %d ends at %d ps, after one that ended at %d ps", ErrOrder, rec.Card, int64(rec.End), int64(last.End)))
 				return
 			}
 			r.flush()
