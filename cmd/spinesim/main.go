@@ -1,0 +1,90 @@
+// Command spinesim simulates a router built from LANai network cards that run
+// the SPINE dispatcher, cycle by cycle.
+//
+// Exit status: 0 when all went well, 1 when a run failed, 2 for wrong usage or
+// bad input.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"spinesim/sim"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:]))
+}
+
+// usageError is wrong usage of the command line.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// run executes the command line and returns the exit status.
+func run(ctx context.Context, args []string) int {
+	root := newRoot()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(root.ErrOrStderr(), "spinesim:", err)
+	return status(err)
+}
+
+func status(err error) int {
+	var usage usageError
+	var input *sim.InputError
+	if errors.As(err, &usage) || errors.As(err, &input) {
+		return 2
+	}
+	return 1
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "spinesim",
+		Short: "Simulate LANai network cards running the SPINE dispatcher",
+		Long: `spinesim simulates, cycle by cycle, an IP router built from LANai network cards
+on a PCI bus that run the SPINE active-message dispatcher.
+
+Replay the SPINE event graph, try other dispatcher priorities, and compare
+static with dynamic schedules.`,
+		Example:       "  spinesim replay\n  spinesim run --scenario four-way --json",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Version:       version(),
+		Args:          wrapArgs(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			return c.Help()
+		},
+	}
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usagef("%w (see %s --help)", err, c.CommandPath())
+	})
+	root.SetVersionTemplate("spinesim {{.Version}}\n")
+	addProfiling(root)
+	root.AddCommand(newVersion(), newScenario(), newRun(), newReplay())
+	return root
+}
+
+// wrapArgs turns a complaint about arguments into wrong usage.
+func wrapArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if err := check(c, args); err != nil {
+			return usagef("%w (see %s --help)", err, c.CommandPath())
+		}
+		return nil
+	}
+}

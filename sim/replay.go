@@ -1,0 +1,198 @@
+package sim
+
+import (
+	"context"
+	"slices"
+
+	"spinesim/sim/des"
+	"spinesim/traces"
+)
+
+// Replay is a run with the part of its record that is worth drawing.
+type Replay struct {
+	Result *Result
+	Meta   *traces.Meta
+	// Ingress is the card that the pictures show.
+	Ingress uint8
+	// Span is what Records covers.
+	Span Span
+	// Best and Slow are the windows of the two event graphs, within Span.
+	Best, Slow Window
+	// Records holds everything that happened in the span, and in the windows
+	// every poll on its own.
+	Records []traces.Record
+}
+
+// TimelineSpan is how much time the oscillation is drawn over.
+const TimelineSpan = 13 * des.Millisecond
+
+// replaySkip and replayLimit say among which packets the windows are looked
+// for: after the pipeline has filled, and early enough to run up to them again
+// in little time (chosen).
+const (
+	replaySkip  = 64
+	replayLimit = 25000
+)
+
+// RunReplay runs a scenario twice: once whole, to measure it and to find the
+// longest receive run, and once up to that, to record it with every poll. Both
+// runs do the same, for a run depends on nothing but the scenario and its seed.
+func RunReplay(ctx context.Context, sc *Scenario, opt Options) (*Replay, error) {
+	if err := sc.Validate(); err != nil {
+		return nil, err
+	}
+	w := &Windows{Card: uint8(sc.Traffic.Ingress[0]), Skip: replaySkip, Limit: replayLimit}
+	first := opt
+	first.Sinks = append(slices.Clone(opt.Sinks), w)
+	s, err := New(sc, first)
+	if err != nil {
+		return nil, err
+	}
+	res, err := s.Run(ctx)
+	if err != nil {
+		return &Replay{Result: res}, err
+	}
+	r := &Replay{Result: res, Meta: s.Meta(), Ingress: w.Card}
+	centre := w.Slow()
+	if !centre.Found {
+		centre = w.Best()
+	}
+	end := s.eng.Now()
+	if centre.Found {
+		r.Span.From = max(0, (centre.From+centre.To)/2-TimelineSpan/2)
+	}
+	r.Span.To = min(end, r.Span.From+TimelineSpan)
+	keep := &keeper{span: r.Span}
+	second := Options{Unmeasured: true, Expand: []Span{r.Span}, Until: r.Span.To, Sinks: []traces.Sink{keep}, Extensions: opt.Extensions}
+	if _, err := Run(ctx, sc, second); err != nil {
+		return r, err
+	}
+	r.Records = keep.records
+	r.findWindows()
+	r.Records = slices.DeleteFunc(r.Records, r.extra)
+	return r, nil
+}
+
+// findWindows chooses the windows within the records.
+func (r *Replay) findWindows() {
+	w := &Windows{Card: r.Ingress, Within: r.Span}
+	for i := range r.Records {
+		_ = w.Record(&r.Records[i]) // it never fails
+	}
+	r.Best, r.Slow = w.Best(), w.Slow()
+}
+
+// extra tells whether a record is a single poll, or a queue's depth, outside
+// both windows.
+func (r *Replay) extra(rec traces.Record) bool {
+	if rec.Kind != traces.KindPoll && (rec.Kind != traces.KindLevel || rec.Event > traces.LevelQueue6) {
+		return false
+	}
+	for _, w := range []Window{r.Best, r.Slow} {
+		if w.Found && rec.End >= w.From && rec.Start <= w.To {
+			return false
+		}
+	}
+	return true
+}
+
+// keeper keeps what touches a span.
+type keeper struct {
+	span    Span
+	records []traces.Record
+}
+
+func (k *keeper) Record(r *traces.Record) error {
+	if r.End >= k.span.From && r.Start <= k.span.To {
+		k.records = append(k.records, *r)
+	}
+	return nil
+}
+
+// maxReplayRecords bounds what ReadReplay keeps of a file in memory.
+const maxReplayRecords = 1 << 20
+
+// ReadReplay reads a recorded trace: it measures all of it and keeps the part
+// round its longest receive run. Errors of the file are *traces.FormatError.
+func ReadReplay(path string) (*Replay, error) {
+	r := &Replay{Result: &Result{}}
+	w := &Windows{}
+	var meas *traces.Measures
+	known := false
+	err := scan(path, func(m *traces.Meta) error { r.Meta = m; return nil }, func(rec *traces.Record) error {
+		if meas == nil {
+			var err error
+			if meas, err = traces.NewMeasures(traces.MeasureSpec{From: rec.Start}); err != nil {
+				return err
+			}
+			r.Span.From = rec.Start
+		}
+		if !known && rec.Kind == traces.KindBox && rec.Event == traces.RxCheckHeader {
+			w.Card, known = rec.Card, true
+		}
+		r.Span.To = rec.End
+		if err := w.Record(rec); err != nil {
+			return err
+		}
+		return meas.Record(rec)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if meas == nil {
+		return nil, inputErrorf("%s: the record is empty", path)
+	}
+	m, err := meas.Finish(r.Span.To)
+	if err != nil {
+		return nil, err
+	}
+	r.Result.Result = *m
+	r.Ingress = w.Card
+	if r.Span.To-r.Span.From > TimelineSpan {
+		centre := w.Slow()
+		if !centre.Found {
+			centre = w.Best()
+		}
+		if centre.Found {
+			r.Span.From = max(r.Span.From, (centre.From+centre.To)/2-TimelineSpan/2)
+		}
+		r.Span.To = min(r.Span.To, r.Span.From+TimelineSpan)
+	}
+	keep := &keeper{span: r.Span}
+	err = scan(path, nil, func(rec *traces.Record) error {
+		if len(keep.records) >= maxReplayRecords {
+			return nil
+		}
+		return keep.Record(rec)
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.Records = keep.records
+	r.findWindows()
+	return r, nil
+}
+
+// scan reads a file of records from start to end.
+func scan(path string, meta func(*traces.Meta) error, each func(*traces.Record) error) error {
+	rd, err := traces.OpenReader(path)
+	if err != nil {
+		return err
+	}
+	defer rd.Close()
+	if meta != nil {
+		if err := meta(rd.Meta()); err != nil {
+			return err
+		}
+	}
+	var rec traces.Record
+	for {
+		ok, err := rd.Next(&rec)
+		if err != nil || !ok {
+			return err
+		}
+		if err := each(&rec); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,260 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"strings"
+	"testing"
+
+	"spinesim/lanai"
+	"spinesim/sim/des"
+	"spinesim/spine"
+	"spinesim/traces"
+)
+
+func mustLoad(t testing.TB, name string, settings ...string) *Scenario {
+	t.Helper()
+	sc, err := Load(name, settings...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sc
+}
+
+func mustRun(t testing.TB, sc *Scenario, opt Options) *Result {
+	t.Helper()
+	r, err := Run(context.Background(), sc, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range r.Violations {
+		t.Error(v)
+	}
+	return r
+}
+
+// variants are machines that differ in every choice of the model's rules.
+var variants = []struct {
+	name     string
+	preset   string
+	settings []string
+}{
+	{"default", "fig6.4", nil},
+	{"loss", "fig6.4", []string{"traffic.arrivals.rate=20000 packets/s"}},
+	{"saturating", "fig6.4", []string{"traffic.arrivals.process=saturating"}},
+	{"whole", "fig6.4", []string{"firmware.receive=whole", "traffic.arrivals.rate=14000 packets/s"}},
+	{"ring", "fig6.4", []string{"firmware.receive=ring", "traffic.arrivals.rate=14000 packets/s"}},
+	{"self chain", "fig6.4", []string{"firmware.dma_chain=self", "traffic.arrivals.rate=14000 packets/s"}},
+	{"two buffers", "fig6.4", []string{"firmware.buffers=2", "traffic.arrivals.rate=14000 packets/s"}},
+	{"one credit", "fig6.4", []string{"firmware.credits=1", "traffic.arrivals.rate=14000 packets/s"}},
+	{"discard", "fig6.4", []string{"card.no_buffer=discard", "firmware.buffers=3", "traffic.arrivals.rate=16000 packets/s"}},
+	{"pci-first", "fig6.4", []string{"policy=pci-first", "traffic.arrivals.rate=17000 packets/s"}},
+	{"round-robin", "fig6.4", []string{"policy=round-robin", "traffic.arrivals.rate=14000 packets/s"}},
+	{"imix", "fig6.4", []string{"traffic.sizes.kind=imix", "traffic.arrivals.rate=15000 packets/s"}},
+	{"rfc2544", "fig6.4", []string{"traffic.sizes.kind=rfc2544"}},
+	{"unroutable", "fig6.4", []string{"routes.default_route=false", "traffic.destinations.unroutable=0.2"}},
+	{"host returns", "fig6.4", []string{"routes.default_route=false", "traffic.destinations.unroutable=0.2", "host.return=card", "host.return_card=2"}},
+	{"bursts", "fig6.4", []string{"traffic.arrivals.process=bursts", "traffic.arrivals.on=1 ms", "traffic.arrivals.off=2 ms"}},
+	{"jittered", "fig6.4", []string{"traffic.arrivals.process=jittered", "traffic.arrivals.jitter=0.5"}},
+	{"short bursts on the bus", "fig6.4", []string{"bus.burst=64 B", "bus.latency_timer=16"}},
+	{"expired", "fig6.4", []string{"traffic.ttl=1"}},
+	{"four-way", "four-way", nil},
+	{"four-way loss", "four-way", []string{"traffic.arrivals.rate=9000 packets/s"}},
+	{"one card", "one-card", nil},
+	{"lanai9", "fig6.4", []string{"card.preset=lanai9", "bus.clock=66 MHz", "bus.width=64"}},
+	{"drifting clocks", "fig6.4", []string{"card.deviation=[50 ppm, -50 ppm, 0 ppm, 10 ppm]"}},
+}
+
+// TestInvariants runs every variant with the validator on, and stepping poll by
+// poll: both must give the same record.
+func TestInvariants(t *testing.T) {
+	for _, v := range variants {
+		t.Run(v.name, func(t *testing.T) {
+			t.Parallel()
+			sc := mustLoad(t, v.preset, append([]string{"traffic.packets=1500"}, v.settings...)...)
+			skip := mustRun(t, sc, Options{Check: true})
+			if !skip.Drained {
+				t.Errorf("the router did not drain: %v", skip.Notes)
+			}
+			step := mustRun(t, sc, Options{Stepping: true})
+			if skip.Fingerprint != step.Fingerprint {
+				t.Errorf("skipping gives %s, stepping %s", skip.Fingerprint, step.Fingerprint)
+			}
+			in := skip.Forwarded + skip.ToHost
+			for _, n := range skip.Dropped {
+				in += n
+			}
+			if in != skip.Received || skip.Received != skip.Offered {
+				t.Errorf("%d offered, %d received, %d left", skip.Offered, skip.Received, in)
+			}
+		})
+	}
+}
+
+// TestDeterminism: same scenario and seed, same fingerprint, whatever the
+// machine's processors and whoever watches.
+func TestDeterminism(t *testing.T) {
+	sc := mustLoad(t, "four-way", "traffic.packets=800")
+	want := mustRun(t, sc, Options{}).Fingerprint
+	for _, procs := range []int{1, 2} {
+		was := runtime.GOMAXPROCS(procs)
+		got := mustRun(t, sc, Options{}).Fingerprint
+		runtime.GOMAXPROCS(was)
+		if got != want {
+			t.Errorf("with GOMAXPROCS %d: %s, want %s", procs, got, want)
+		}
+	}
+	var wires bytes.Buffer
+	span := Span{3 * des.Millisecond, 4 * des.Millisecond}
+	n := 0
+	watched := mustRun(t, sc, Options{
+		Check: true, Unmeasured: true, Wires: &wires, Expand: []Span{span},
+		Sinks: []traces.Sink{sinkFunc(func(r *traces.Record) {
+			if r.Kind == traces.KindPoll {
+				n++
+				if r.End < span.From || r.Start > span.To+des.Microsecond {
+					t.Errorf("a single poll at %v … %v, outside the span", r.Start, r.End)
+				}
+			}
+		})},
+	})
+	if watched.Fingerprint != want {
+		t.Errorf("watched: %s, want %s", watched.Fingerprint, want)
+	}
+	if n < 1000 {
+		t.Errorf("%d single polls in a millisecond of four cards, want thousands", n)
+	}
+	other := mustLoad(t, "four-way", "traffic.packets=800", "seed=2")
+	if mustRun(t, other, Options{}).Fingerprint == want {
+		t.Error("another seed gives the same fingerprint")
+	}
+}
+
+type sinkFunc func(*traces.Record)
+
+func (f sinkFunc) Record(r *traces.Record) error { f(r); return nil }
+
+// TestRandomTies shuffles simultaneous events: nothing is lost, and the mean
+// gap moves by less than 1 %.
+func TestRandomTies(t *testing.T) {
+	base := mustRun(t, mustLoad(t, "four-way", "traffic.packets=4000"), Options{})
+	for seed := range 3 {
+		sc := mustLoad(t, "four-way", "traffic.packets=4000", "random_ties=true")
+		sc.Seed = base.Seed
+		_ = seed
+		r := mustRun(t, sc, Options{Check: true})
+		if r.Received != base.Received {
+			t.Errorf("received %d, want %d", r.Received, base.Received)
+		}
+		if d := math.Abs(float64(r.Gap.Mean-base.Gap.Mean)) / float64(base.Gap.Mean); d > 0.01 {
+			t.Errorf("random ties move the mean gap by %.2f %%", 100*d)
+		}
+	}
+}
+
+// TestSelfChainHidesTheDifference: what separates the default order from
+// pci-first is where the DMA chain's continuations wait.
+func TestMechanism(t *testing.T) {
+	gap := func(settings ...string) float64 {
+		sc := mustLoad(t, "fig6.4", append([]string{"traffic.packets=6000", "traffic.arrivals.process=saturating"}, settings...)...)
+		return float64(mustRun(t, sc, Options{}).Gap.Mean)
+	}
+	def, first := gap(), gap("policy=pci-first")
+	if def < 1.05*first {
+		t.Errorf("saturated gap: default %.1f µs, pci-first %.1f µs; want the default at least 5 %% slower", def, first)
+	}
+	defSelf, firstSelf := gap("firmware.dma_chain=self"), gap("firmware.dma_chain=self", "policy=pci-first")
+	if math.Abs(defSelf-firstSelf)/firstSelf > (def-first)/first {
+		t.Errorf("chain through self: default %.1f, pci-first %.1f µs; want them closer than %.1f and %.1f", defSelf, firstSelf, def, first)
+	}
+}
+
+// greedy is an extension that never ends once it sees its victim.
+type greedy struct{ n, victim int }
+
+func (g *greedy) Name() string { return "greedy" }
+func (g *greedy) Handle(ctx *spine.Context, _ *spine.Packet) spine.Verdict {
+	g.n++
+	for g.n == g.victim {
+		ctx.Charge(10)
+	}
+	return spine.Verdict{Action: spine.Next}
+}
+
+// faulty is an extension that breaks.
+type faulty struct{ n int }
+
+func (*faulty) Name() string { return "faulty" }
+func (f *faulty) Handle(*spine.Context, *spine.Packet) spine.Verdict {
+	f.n++
+	if f.n == 5 {
+		var nothing []int
+		_ = nothing[f.n]
+	}
+	return spine.Verdict{Action: spine.Next}
+}
+
+// TestWatchdog: an extension that runs too long, or breaks, is unloaded, its
+// packet goes to the host, and the router goes on.
+func TestWatchdog(t *testing.T) {
+	for _, tc := range []struct {
+		ext  spine.Extension
+		want string
+	}{
+		{&greedy{victim: 7}, "watchdog"},
+		{&faulty{}, "fault"},
+	} {
+		sc := mustLoad(t, "fig6.4", "traffic.packets=200")
+		r := mustRun(t, sc, Options{Check: true, Extensions: func(card int, _ *lanai.SRAM) ([]spine.Extension, error) {
+			if card == 0 {
+				return []spine.Extension{tc.ext}, nil
+			}
+			return nil, nil
+		}})
+		if len(r.Unloaded) != 1 || !strings.Contains(r.Unloaded[0], tc.want) {
+			t.Errorf("unloaded %q, want one that names %q", r.Unloaded, tc.want)
+		}
+		if r.ToHost != 1 || r.Forwarded != 199 {
+			t.Errorf("%d to host, %d forwarded, want 1 and 199", r.ToHost, r.Forwarded)
+		}
+	}
+}
+
+// TestInterrupt: a cancelled run says so and keeps what it has.
+func TestInterrupt(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	sc := mustLoad(t, "fig6.4", "traffic.packets=100000000")
+	r, err := Run(ctx, sc, Options{Progress: func(done, _ uint64) {
+		if done > 2000 {
+			cancel()
+		}
+	}})
+	if err == nil || r == nil || !r.Interrupted || r.Received < 2000 {
+		t.Errorf("result %+v, error %v: want an interrupted result", r, err)
+	}
+}
+
+// TestSteadyState: a packet costs no allocation once the run is warm.
+func TestSteadyState(t *testing.T) {
+	allocs := func(packets int) float64 {
+		sc := mustLoad(t, "fig6.4", fmt.Sprintf("traffic.packets=%d", packets), "traffic.arrivals.rate=13000 packets/s")
+		s, err := New(sc, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var a, b runtime.MemStats
+		runtime.ReadMemStats(&a)
+		if _, err := s.Run(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&b)
+		return float64(b.Mallocs - a.Mallocs)
+	}
+	few, many := allocs(5000), allocs(25000)
+	if per := (many - few) / 20000; per > 0.01 {
+		t.Errorf("%.3f allocations a packet (%.0f for 5,000 packets, %.0f for 25,000)", per, few, many)
+	}
+}
