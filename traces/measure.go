@@ -246,6 +246,9 @@ func (m *Measures) box(r *Record) error {
 		if _, err := m.ingressLane(r.Card); err != nil {
 			return err
 		}
+		if s != nil {
+			s.start = r.Start
+		}
 	case FreeBuffer:
 		if s != nil {
 			s.freed = true
@@ -362,10 +365,16 @@ func (m *Measures) depart(r *Record) error {
 	l.departed++
 	l.lastDepart = r.End
 	rx := des.Time(-1)
-	if s := m.packets.get(r.Packet); s != nil && s.rx >= 0 {
-		rx = s.rx
-		l.ingress.add(r.End - rx)
-		m.ingress.Add(float64(r.End - rx))
+	if s := m.packets.get(r.Packet); s != nil {
+		if s.rx >= 0 {
+			rx = s.rx
+			l.ingress.add(r.End - rx)
+			m.ingress.Add(float64(r.End - rx))
+		}
+		if s.start >= 0 {
+			l.dmaStep.add(r.End - s.start)
+			m.dmaStep.Add(float64(r.End - s.start))
+		}
 	}
 	l.depart(r.End, r.Packet, rx)
 	return nil

@@ -88,6 +88,7 @@ type lane struct {
 	upstream     series
 	occupancy    series
 	transfer     series
+	dmaStep      series
 
 	received, departed, forwarded, toHost uint64
 	dropped                               [NumReasons]uint64
@@ -127,7 +128,7 @@ const batchWidth = 200 * des.Microsecond
 func newLane(m *Measures, card uint8) (*lane, error) {
 	l := &lane{card: card, from: m.spec.From, at: m.spec.From, known: m.spec.From}
 	var err error
-	for _, s := range []*series{&l.gap, &l.ingress, &l.total, &l.upstream, &l.occupancy, &l.transfer, &l.step.length} {
+	for _, s := range []*series{&l.gap, &l.ingress, &l.total, &l.upstream, &l.occupancy, &l.transfer, &l.dmaStep} {
 		if *s, err = newSeries(coarseError); err != nil {
 			return nil, err
 		}
@@ -139,7 +140,6 @@ func newLane(m *Measures, card uint8) (*lane, error) {
 		return nil, err
 	}
 	l.spectrum.init(l.from, m.spec.SampleEvery)
-	l.step.pooled = &m.dmaStep
 	return l, l.state.init(l.from, m.spec.ChainHandlers)
 }
 
@@ -202,9 +202,7 @@ func (l *lane) catchUp() error {
 func (l *lane) advance(to des.Time) error {
 	for l.at < to {
 		t := l.at
-		if err := l.marksUntil(t); err != nil {
-			return err
-		}
+		l.marksUntil(t)
 		next := to
 		if l.marks.len() > 0 {
 			next = min(next, l.marks.front().at)
@@ -219,9 +217,7 @@ func (l *lane) advance(to des.Time) error {
 			}
 			if !l.begun {
 				l.begun = true
-				if err := l.begin(f); err != nil {
-					return err
-				}
+				l.begin(f)
 			}
 			if f.end > t {
 				p = *f
@@ -262,42 +258,38 @@ func (l *lane) advance(to des.Time) error {
 }
 
 // marksUntil applies what has happened up to t.
-func (l *lane) marksUntil(t des.Time) error {
+func (l *lane) marksUntil(t des.Time) {
 	for l.marks.len() > 0 {
 		f := l.marks.front()
 		if f.at > t {
 			break
 		}
 		if f.depart {
-			l.step.depart(f.packet, f.at)
+			l.step.depart(f.packet)
 			l.state.depart(f.at, f.rx)
 		} else {
 			l.backlog = f.backlog
 		}
 		l.marks.pop()
 	}
-	return nil
 }
 
 // begin notes that a box has begun.
-func (l *lane) begin(p *procSpan) error {
+func (l *lane) begin(p *procSpan) {
 	switch p.event {
 	case RxCheckHeader:
 		l.state.receive(p.start, l.backlog)
 	case PeerToPeerStart:
 		l.state.start()
-		l.step.begin(p.packet, p.start)
+		l.step.begin(p.packet)
 	}
-	return nil
 }
 
 func (l *lane) finish(end des.Time) error {
 	if err := l.advance(end); err != nil {
 		return err
 	}
-	if err := l.marksUntil(end); err != nil {
-		return err
-	}
+	l.marksUntil(end)
 	if err := l.state.finish(end); err != nil {
 		return err
 	}

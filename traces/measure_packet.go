@@ -17,8 +17,9 @@ const (
 // packetSlot is what is known of one packet while it is inside, and after it
 // has left until its buffer is free.
 type packetSlot struct {
-	id        uint64 // 0 when the slot is empty
-	enter, rx des.Time
+	id        uint64   // 0 when the slot is empty
+	enter, rx des.Time // -1: not known
+	start     des.Time // of its Peer to peer start, -1: not known
 	ingress   uint8
 	left      Verdict
 	freed     bool
@@ -65,7 +66,7 @@ func (p *packetRing) claim(id uint64) *packetSlot {
 		s := &p.slots[id&p.mask]
 		if s.id == id || s.id == 0 || s.left != VerdictNone || len(p.slots) == maxSlots {
 			p.close(s)
-			*s = packetSlot{id: id, enter: -1, rx: -1}
+			*s = packetSlot{id: id, enter: -1, rx: -1, start: -1}
 			return s
 		}
 		p.grow()

@@ -243,7 +243,7 @@ type pool struct {
 	gap, ingress, total, upstream, occupancy, transfer, step        *stats.Histogram
 	fastPeriod, fastDelay, spells                                   *stats.Histogram
 	gapB, ingressB, totalB, upstreamB, occupancyB, transferB, stepB *stats.Batches
-	levels, slows, idles                                            []stats.Estimate
+	levels, slows, idles                                            []overTime
 	maxBacklog, runMax                                              uint32
 	power                                                           []float64
 	slowTime, fastTime                                              des.Time
@@ -270,16 +270,16 @@ func (p *pool) add(l *lane, span des.Time, level float64) error {
 		h  *stats.Histogram
 	}{
 		{&p.gap, l.gap.hist}, {&p.ingress, l.ingress.hist}, {&p.total, l.total.hist}, {&p.upstream, l.upstream.hist},
-		{&p.occupancy, l.occupancy.hist}, {&p.transfer, l.transfer.hist}, {&p.step, l.step.length.hist},
+		{&p.occupancy, l.occupancy.hist}, {&p.transfer, l.transfer.hist}, {&p.step, l.dmaStep.hist},
 		{&p.fastPeriod, l.state.fastPeriod}, {&p.fastDelay, l.state.fastDelay}, {&p.spells, l.state.spells},
 	} {
 		if err := merge(m.to, m.h); err != nil {
 			return err
 		}
 	}
-	p.levels = append(p.levels, l.level.Estimate(level))
-	p.slows = append(p.slows, l.state.slowLevel.Estimate(level))
-	p.idles = append(p.idles, l.state.idleLevel.Estimate(level))
+	p.levels = append(p.levels, overTime{l.level.Estimate(level), l.level.All().Mean()})
+	p.slows = append(p.slows, overTime{l.state.slowLevel.Estimate(level), l.state.slowLevel.All().Mean()})
+	p.idles = append(p.idles, overTime{l.state.idleLevel.Estimate(level), l.state.idleLevel.All().Mean()})
 	p.maxBacklog = max(p.maxBacklog, l.maxBacklog)
 	p.runMax = max(p.runMax, l.state.runMax)
 	p.power = l.spectrum.power(p.power)
@@ -315,25 +315,29 @@ func (p *pool) add(l *lane, span des.Time, level float64) error {
 	return nil
 }
 
-// joined averages estimates of several cards, which are taken as independent.
-func joined(es []stats.Estimate) (mean, ci Real, short string) {
-	sum, sq := 0.0, 0.0
+// overTime is the mean of a level over time: estimated, and over all time.
+type overTime struct {
+	stats.Estimate
+	all float64
+}
+
+// joined averages means of several cards, which are taken as independent. When
+// one of them has no interval, all means are over all time.
+func joined(es []overTime) (mean, ci Real, short string) {
+	var sum, all, sq float64
 	for _, e := range es {
 		sum += e.Mean
+		all += e.all
+		sq += e.Half * e.Half
 		if !e.OK() && short == "" {
 			short = e.Shortfall.String()
 		}
-		sq += e.Half * e.Half
 	}
 	n := float64(len(es))
-	if n == 0 {
-		return Real(math.NaN()), Real(math.NaN()), ""
-	}
-	mean, ci = Real(sum/n), Real(math.Sqrt(sq)/n)
 	if short != "" {
-		ci = Real(math.NaN())
+		return Real(all / n), Real(math.NaN()), short
 	}
-	return mean, ci, short
+	return Real(sum / n), Real(math.Sqrt(sq) / n), ""
 }
 
 func level(as []*stats.TimeAverage) Level {
@@ -483,7 +487,7 @@ func (m *Measures) result(end des.Time) (*Result, error) {
 			return nil, fmt.Errorf("measures of card %d: %w", i, err)
 		}
 		p.gapB, p.ingressB, p.totalB, p.upstreamB = &l.gap.batches, &l.ingress.batches, &l.total.batches, &l.upstream.batches
-		p.occupancyB, p.transferB, p.stepB = &l.occupancy.batches, &l.transfer.batches, &l.step.length.batches
+		p.occupancyB, p.transferB, p.stepB = &l.occupancy.batches, &l.transfer.batches, &l.dmaStep.batches
 		cf := CardFigures{
 			Card: uint8(i), Received: l.received, Departed: l.departed, Forwarded: l.forwarded, ToHost: l.toHost,
 			Figures: p.figures(m.spec),

@@ -1,9 +1,6 @@
 package traces
 
-import (
-	"spinesim/sim/des"
-	"spinesim/sim/stats"
-)
+import "spinesim/sim/des"
 
 // What a DMA step's time goes to.
 const (
@@ -20,17 +17,14 @@ const (
 // departure. A card has one DMA engine and so one step at a time.
 type dmaStep struct {
 	packet uint64 // 0: no step is going on
-	start  des.Time
 	now    [numStepParts]des.Time
 
-	sum    [numStepParts]des.Time
-	n      uint64
-	length series
-	pooled *stats.Batches
+	sum [numStepParts]des.Time
+	n   uint64
 }
 
-func (d *dmaStep) begin(packet uint64, t des.Time) {
-	d.packet, d.start = packet, t
+func (d *dmaStep) begin(packet uint64) {
+	d.packet = packet
 	d.now = [numStepParts]des.Time{}
 }
 
@@ -54,7 +48,7 @@ func (d *dmaStep) piece(dt des.Time, p *procSpan, engine int, moved uint64) {
 	d.now[part] += dt
 }
 
-func (d *dmaStep) depart(packet uint64, t des.Time) {
+func (d *dmaStep) depart(packet uint64) {
 	if d.packet == 0 || packet != d.packet {
 		return
 	}
@@ -62,7 +56,5 @@ func (d *dmaStep) depart(packet uint64, t des.Time) {
 		d.sum[i] += x
 	}
 	d.n++
-	d.length.add(t - d.start)
-	d.pooled.Add(float64(t - d.start))
 	d.packet = 0
 }

@@ -348,9 +348,9 @@ func TestValidateRejects(t *testing.T) {
 			r[find(t, r, 5, kind(KindSend))].Bytes *= 8
 			return r
 		}},
-		{"memory overcommitted on the far side", InvariantMemory, "accesses to the memory", func(r []Record) []Record {
+		{"memory overcommitted on the far side", InvariantMemory, "the memory of card 2 ", func(r []Record) []Record {
 			// A transfer at more than the memory's rate.
-			i := find(t, r, 5, func(x *Record) bool { return x.Kind == KindTransfer && x.Event == TransferBody })
+			i := find(t, r, 5, func(x *Record) bool { return x.Kind == KindTransfer && x.Event == TransferBody && x.Peer == 2 })
 			r[i].Bytes *= 16
 			return r
 		}},

@@ -56,9 +56,9 @@ func (v *Validator) unit(c *cardCheck, r *Record) {
 		v.busUse(r)
 	}
 	if v.lim.CardPeriod > 0 {
-		v.memory(c, r)
+		v.memory(r.Card, r)
 		if r.Kind == KindTransfer && r.Peer < HostCard && r.Peer != r.Card {
-			v.memory(v.card(r.Peer), r)
+			v.memory(r.Peer, r)
 		}
 	}
 }
@@ -157,8 +157,8 @@ func (m *memoryCheck) boxesWithin(start, end des.Time) uint64 {
 
 // memory checks that while an engine streamed r's bytes, all who lie within
 // that time took no more accesses than a card's memory has.
-func (v *Validator) memory(c *cardCheck, r *Record) {
-	m := &c.memory
+func (v *Validator) memory(card uint8, r *Record) {
+	m := &v.card(card).memory
 	words := (uint64(r.Bytes) + 3) / 4
 	used := words + m.boxesWithin(r.Start, r.End)
 	for i := m.ns; i > 0 && m.ns-i < rememberedStreams; i-- {
@@ -172,7 +172,7 @@ func (v *Validator) memory(c *cardCheck, r *Record) {
 	took := r.End - r.Start
 	cycles := uint64((took+took/1000)/v.lim.CardPeriod) + 4
 	if has := cycles * uint64(v.lim.MemoryAccesses); used > has {
-		v.fail(InvariantMemory, r, "at least %d accesses to the memory of a card in %v, which has %d", used, took, has)
+		v.fail(InvariantMemory, r, "at least %d accesses to the memory of card %d in %v, which has %d", used, card, took, has)
 	}
 }
 
