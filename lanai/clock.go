@@ -9,6 +9,7 @@ type cardClock struct {
 	exact  des.Clock
 	phase  des.Time
 	period int64 // picoseconds when whole and below 2^32, else 0
+	last   int64 // the last cycle whose beginning des.Time can hold
 }
 
 func newCardClock(f des.Frequency, phase des.Time) (cardClock, error) {
@@ -16,7 +17,7 @@ func newCardClock(f des.Frequency, phase des.Time) (cardClock, error) {
 	if err != nil {
 		return cardClock{}, err
 	}
-	k := cardClock{exact: c, phase: phase}
+	k := cardClock{exact: c, phase: phase, last: c.LastEdge()}
 	ps := uint64(des.Second)
 	if g := gcd(f.Den, f.Num); f.Num/g <= ps*(f.Den/g) && ps%(f.Num/g) == 0 {
 		if p := ps / (f.Num / g) * (f.Den / g); p < 1<<32 {
@@ -26,9 +27,9 @@ func newCardClock(f des.Frequency, phase des.Time) (cardClock, error) {
 	return k, nil
 }
 
-// edge is when cycle c begins, c ≥ 0.
+// edge is when cycle c begins, c ≥ 0; des.MaxTime for what lies beyond time.
 func (k *cardClock) edge(c int64) des.Time {
-	if k.period != 0 {
+	if k.period != 0 && c <= k.last {
 		return k.phase + des.Time(c*k.period)
 	}
 	return k.exact.Edge(c)

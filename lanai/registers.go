@@ -74,7 +74,7 @@ type Registers struct {
 	card *Card
 
 	isr, eimr, cks, ear, lar, ctr, dir uint32
-	rmp, rml, smp, sml, smlt, sa       uint32
+	rml, smp, sml, smlt, sa            uint32
 	rtc                                uint32 // added to the ticks since time 0
 	it, timeout                        uint32 // as written
 	itAt                               int64  // tick of that
@@ -131,10 +131,7 @@ func (r *Registers) Read(offset uint32) uint32 {
 	case RegDMACTR:
 		return r.ctr
 	case RegRMP:
-		if rx := r.card.Rx; rx.armed {
-			r.rmp = rx.Pointer()
-		}
-		return r.rmp
+		return r.card.Rx.Pointer()
 	case RegRML:
 		return r.rml
 	case RegSMP:
@@ -175,8 +172,8 @@ func (r *Registers) dmaStatus() uint32 {
 
 // Write writes the register at the given offset from RegisterBase, and does
 // what that entails: RML starts the receive engine, SML and SMLT the send
-// engine, DMA_CTR the host-DMA engine. Offsets that name no register, and the
-// checksum's upper half, ignore it. The error wraps ErrBusy when the engine
+// engine, DMA_CTR the host-DMA engine. Offsets that name no register, the
+// checksum's upper half, and RMP while a buffer is posted, ignore it. The error wraps ErrBusy when the engine
 // runs, ErrOutside or ErrUnaligned when it cannot use the addresses of a
 // receive or send.
 func (r *Registers) Write(offset, v uint32) error {
@@ -205,10 +202,13 @@ func (r *Registers) Write(offset, v uint32) error {
 		}
 		return r.card.DMA.Start(op)
 	case RegRMP:
-		r.rmp = v
+		if rx := r.card.Rx; !rx.armed {
+			rx.pointer = v
+		}
 	case RegRML:
 		r.rml = v
-		return r.card.Rx.Arm(r.rmp, int(int64(v&^3)+4-int64(r.rmp)))
+		rx := r.card.Rx
+		return rx.Arm(rx.pointer, int(int64(v&^3)+4-int64(rx.pointer)))
 	case RegSMP:
 		r.smp = v
 	case RegSML:
