@@ -380,4 +380,10 @@ func (evenTicks) Ticks(lo, hi float64) []plot.Tick {
 	return out
 }
 
-func trimFloat(v float64) string { return fmt.Sprintf("%g", math.Round(v*1e9)/1e9) }
+func trimFloat(v float64) string {
+	v = math.Round(v*1e9) / 1e9
+	if v == 0 {
+		v = 0 // no minus sign
+	}
+	return fmt.Sprintf("%g", v)
+}

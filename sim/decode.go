@@ -77,7 +77,27 @@ func parseDocument(text []byte, file string) (*document, error) {
 		return nil, inputErrorf("%s:%d: aliases are not supported here", file, a.Line)
 	}
 	d.mark(d.root, file)
+	if k := findTwice(d.root); k != nil {
+		return nil, inputErrorf("%s:%d: %s: the key is there twice", file, k.Line, k.Value)
+	}
 	return d, nil
+}
+
+// findTwice finds a key that its mapping has already.
+func findTwice(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.MappingNode {
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if k, _ := child(n, n.Content[i].Value); k != n.Content[i] {
+				return n.Content[i]
+			}
+		}
+	}
+	for _, c := range n.Content {
+		if k := findTwice(c); k != nil {
+			return k
+		}
+	}
+	return nil
 }
 
 func findAlias(n *yaml.Node) *yaml.Node {
@@ -264,17 +284,12 @@ func (d *document) decode(n *yaml.Node, v reflect.Value, path string) error {
 		if n.Kind != yaml.MappingNode {
 			return d.errorf(n, path, "want keys and values, not %s", kindName(n))
 		}
-		seen := map[string]bool{}
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			k, c := n.Content[i], n.Content[i+1]
 			f, tag, ok := fieldOf(v, k.Value)
 			if !ok {
 				return d.errorf(k, join(path, k.Value), "unknown key, want one of %s%s", strings.Join(keysOf(v.Type()), ", "), nearest(k.Value, keysOf(v.Type())))
 			}
-			if seen[k.Value] {
-				return d.errorf(k, join(path, k.Value), "the key is there twice")
-			}
-			seen[k.Value] = true
 			if err := d.decode(c, f, join(path, k.Value)); err != nil {
 				return err
 			}

@@ -17,6 +17,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"spinesim/lanai"
 	"spinesim/spine"
 	"spinesim/traces"
 )
@@ -199,10 +200,19 @@ func (s *Scenario) check() (string, error) {
 		return "card", err
 	}
 	if err := card.Validate(); err != nil {
+		var se *lanai.SpecError
+		if errors.As(err, &se) {
+			if key, ok := cardKeys[se.Field]; ok {
+				return key, errors.New(se.Reason)
+			}
+		}
 		return "card", err
 	}
 	return "", nil
 }
+
+// cardKeys are the keys of a scenario by the fields of a card's spec.
+var cardKeys = map[string]string{"SRAMBytes": "card.sram", "Clock": "card.clock", "Link": "card.wire", "Bus": "bus"}
 
 func isHandler(name string) bool {
 	e, ok := traces.EventByName(name)

@@ -77,7 +77,7 @@ type RouteSpec struct {
 	Limit        int     `yaml:"limit,omitempty" doc:"Use only the first so many routes; 0 is all." min:"0"`
 	DefaultRoute bool    `yaml:"default_route" doc:"Keep a route 0.0.0.0/0."`
 	Cards        []int   `yaml:"cards,omitempty" doc:"Cards that next hops are assigned to; all but the ingress card when there is one, else all."`
-	Assign       string  `yaml:"assign" doc:"Rule that assigns next hops to cards: round-robin, balance (by number of routes) or hash." enum:"round-robin,balance,hash"`
+	Assign       string  `yaml:"assign" doc:"Rule that assigns next hops to cards: round-robin, balance (by number of routes), per-route (each route by itself, an even share) or hash." enum:"round-robin,balance,per-route,hash"`
 	Fill         float64 `yaml:"fill" doc:"Fill factor of the LC-trie." min:"0.01" max:"1"`
 	RootBranch   int     `yaml:"root_branch" doc:"Bits of the LC-trie's root branch; 0 lets the fill factor decide." min:"0" max:"24"`
 }

@@ -178,3 +178,19 @@ func (r *Runtime) freeBuffer(now des.Time, p *packet) error {
 	}
 	return nil
 }
+
+// Discarded is called by the receive engine when a packet went by because no
+// buffer was posted.
+func (r *Runtime) Discarded(now des.Time, f *lanai.Frame) error {
+	if r.rec != nil {
+		r.rec.Add(&traces.Record{
+			Kind: traces.KindLeave, Event: traces.NoEvent, Card: r.index, Peer: r.index, Queue: traces.NoQueue,
+			Start: now, End: now, Ready: now, Packet: f.ID, Bytes: uint32(f.Bytes),
+			Verdict: traces.VerdictDropped, Reason: traces.ReasonNoBufferDiscard, ID: r.rec.NextID(r.index),
+		})
+	}
+	if r.router.rel != nil {
+		r.router.rel(f)
+	}
+	return nil
+}

@@ -151,3 +151,6 @@ func (r *Rate) UnmarshalText(b []byte) (err error) {
 	*r, err = ParseRate(string(b))
 	return err
 }
+
+// IsZero tells that there is no rate, so that encoders can leave it out.
+func (r Rate) IsZero() bool { return !r.Set() }
