@@ -75,7 +75,7 @@ static with dynamic schedules.`,
 	})
 	root.SetVersionTemplate("spinesim {{.Version}}\n")
 	addProfiling(root)
-	root.AddCommand(newVersion(), newScenario(), newRun(), newReplay())
+	root.AddCommand(newVersion(), newScenario(), newRun(), newReplay(), newMaxRate())
 	return root
 }
 

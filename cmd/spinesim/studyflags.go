@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"spinesim/sim/study"
+)
+
+// studyFlags are what every command that makes many runs has.
+type studyFlags struct {
+	scenarioFlags
+	asJSON  bool
+	workers int
+}
+
+func (f *studyFlags) add(c *cobra.Command, preset string) {
+	f.scenarioFlags.add(c, preset)
+	f.addRuns(c)
+}
+
+// addRuns adds what commands have that take no scenario flags.
+func (f *studyFlags) addRuns(c *cobra.Command) {
+	c.Flags().BoolVar(&f.asJSON, "json", false, "print one JSON object")
+	c.Flags().IntVarP(&f.workers, "workers", "j", 0, "runs at once; 0 for one a processor. Results do not depend on it")
+}
+
+// share reads "0.5%" or "0.005".
+func share(flag, text string) (float64, error) {
+	t, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
+	v, err := strconv.ParseFloat(strings.TrimSpace(t), 64)
+	if percent {
+		v /= 100
+	}
+	if err != nil || !(v >= 0 && v <= 1) {
+		return 0, usagef("%s %q, want a share such as 0.5%% or 0.005", flag, text)
+	}
+	return v, nil
+}
+
+// bar is a progress bar whose total may grow, on a terminal only.
+type bar struct {
+	p *progress
+}
+
+// newBar starts a bar and gives what feeds it.
+func newBar(c *cobra.Command, what string) (*bar, study.Progress) {
+	b := &bar{p: &progress{}}
+	return b, func(done, total int64, _ string) {
+		if b.p.bar == nil {
+			b.p = newProgress(c, what, total)
+		}
+		if b.p.bar != nil {
+			b.p.bar.SetTotal(total, false)
+		}
+		b.p.set(done)
+	}
+}
+
+func (b *bar) end() { b.p.end() }
+
+// cut tells whether a command was ended by the user, whose results so far are
+// then printed.
+func cut(ctx context.Context, err error) bool { return err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) }
+
+// span prints an interval's ends.
+func span(low, high float64, format string) string {
+	if math.IsNaN(low) || math.IsNaN(high) {
+		return "no interval"
+	}
+	return fmt.Sprintf("95 %%: "+format+" … "+format, low, high)
+}
+
+func printNotes(w io.Writer, notes []string) {
+	for _, n := range notes {
+		fmt.Fprintln(w, "note:", n)
+	}
+}
