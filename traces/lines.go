@@ -83,6 +83,9 @@ func (l *lines) open(in io.Reader, o ReadOptions, format, name string) error {
 	}
 	rest, ok := strings.CutPrefix(line, linesBegin)
 	if !ok {
+		if l.off == l.start+int64(len(line)) && strings.HasPrefix(linesBegin, line) {
+			return l.here(ErrTruncated) // within the preamble's first words
+		}
 		l.pending = line
 		return nil
 	}

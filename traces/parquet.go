@@ -15,23 +15,23 @@ import (
 // packet, a zero where zero says nothing, never ready. Absolute times other
 // than the end are kept as spans, which have far fewer different values.
 type parquetRow struct {
-	Kind     string  `parquet:"kind,dict,zstd"`
-	Event    *string `parquet:"event,optional,dict,zstd"`
-	Card     uint8   `parquet:"card,dict,zstd"`
-	Peer     *uint8  `parquet:"peer,optional,dict,zstd"`
-	Queue    *uint8  `parquet:"queue,optional,dict,zstd"`
-	Packet   *uint64 `parquet:"packet,optional,delta,zstd"`
-	End      int64   `parquet:"end_ps,delta,zstd"`
-	Duration int64   `parquet:"duration_ps,dict,zstd"`
-	Waited   *int64  `parquet:"waited_ps,optional,dict,zstd"`
-	ID       *uint64 `parquet:"id,optional,delta,zstd"`
-	Cause    *uint64 `parquet:"cause,optional,delta,zstd"`
-	Bytes    *uint32 `parquet:"bytes,optional,dict,zstd"`
-	Count    uint32  `parquet:"count,dict,zstd"`
-	Cycles   *uint64 `parquet:"cycles,optional,dict,zstd"`
-	Stall    *uint32 `parquet:"stall_cycles,optional,dict,zstd"`
-	Reason   *string `parquet:"reason,optional,dict,zstd"`
-	Verdict  *string `parquet:"verdict,optional,dict,zstd"`
+	Kind     string `parquet:"kind,dict,zstd"`
+	Event    string `parquet:"event,optional,dict,zstd"`
+	Card     uint8  `parquet:"card,dict,zstd"`
+	Peer     uint8  `parquet:"peer,optional,dict,zstd"`
+	Queue    uint8  `parquet:"queue,optional,dict,zstd"`
+	Packet   uint64 `parquet:"packet,optional,delta,zstd"`
+	End      int64  `parquet:"end_ps,delta,zstd"`
+	Duration int64  `parquet:"duration_ps,dict,zstd"`
+	Waited   int64  `parquet:"waited_ps,optional,dict,zstd"`
+	ID       uint64 `parquet:"id,optional,delta,zstd"`
+	Cause    uint64 `parquet:"cause,optional,delta,zstd"`
+	Bytes    uint32 `parquet:"bytes,optional,dict,zstd"`
+	Count    uint32 `parquet:"count,dict,zstd"`
+	Cycles   uint64 `parquet:"cycles,optional,dict,zstd"`
+	Stall    uint32 `parquet:"stall_cycles,optional,dict,zstd"`
+	Reason   string `parquet:"reason,optional,dict,zstd"`
+	Verdict  string `parquet:"verdict,optional,dict,zstd"`
 }
 
 // parquetColumn says how a column's values come from a record and go back.

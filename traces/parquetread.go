@@ -41,6 +41,8 @@ type ParquetReader struct {
 	next  int
 	total tally
 	close func() error
+	unzip *zstd.Decoder
+	plain []byte
 }
 
 type parquetParser struct{ names *names }
@@ -143,17 +145,21 @@ func (r *ParquetReader) open() (at int64, err error) {
 	if r.total.n, r.total.h, err = parseTrailer(end); err != nil {
 		return at, err
 	}
+	return at, guarded(r.checkSchema)
+}
+
+func (r *ParquetReader) checkSchema() error {
 	columns := r.file.Root().Columns()
 	if len(columns) != len(parquetColumns) {
-		return at, fmt.Errorf("%w: %d columns instead of %d", ErrForeign, len(columns), len(parquetColumns))
+		return fmt.Errorf("%w: %d columns instead of %d", ErrForeign, len(columns), len(parquetColumns))
 	}
 	for i, c := range columns {
 		want := parquetSchema.Fields()[i]
-		if c.Name() != want.Name() || !c.Leaf() || c.Type().Kind() != want.Type().Kind() || c.Optional() != want.Optional() || c.Repeated() {
-			return at, fmt.Errorf("%w: column %d is %q of type %v instead of %q of type %v", ErrForeign, i, c.Name(), c.Type(), want.Name(), want.Type())
+		if c.Name() != want.Name() || !c.Leaf() || c.Repeated() || c.Optional() != want.Optional() || c.Type().Kind() != want.Type().Kind() {
+			return fmt.Errorf("%w: column %d is %.40q instead of %q, or of another type", ErrForeign, i, c.Name(), want.Name())
 		}
 	}
-	return at, nil
+	return nil
 }
 
 // corrupt marks an error of the library, unless it says what it is already.
@@ -229,11 +235,14 @@ func (r *ParquetReader) readColumn(i int, m *format.ColumnMetaData, chunk *parqu
 	if start < 4 || n < 0 || n > maxParquetChunk || start > r.size-n {
 		return start, fmt.Errorf("%w: %d bytes from byte %d", ErrCorrupt, n, start)
 	}
+	if m.Codec != format.Zstd {
+		return start, fmt.Errorf("%w: compressed by %v instead of zstd", ErrForeign, m.Codec)
+	}
 	b := make([]byte, n)
 	if _, err := r.in.ReadAt(b, start); err != nil {
 		return start, shortRead(err)
 	}
-	if at, err := checkPages(b, rows); err != nil {
+	if at, err := r.checkPages(b, rows); err != nil {
 		return start + at, err
 	}
 	pages := chunk.PagesFrom(&window{b, start})
@@ -307,7 +316,7 @@ func (w *window) ReadAt(b []byte, off int64) (int, error) {
 // checkPages walks the page headers of a column: sizes must fit, and each page
 // must have the check sum that its header says, before anything in it is
 // believed.
-func checkPages(b []byte, rows int) (at int64, err error) {
+func (r *ParquetReader) checkPages(b []byte, rows int) (at int64, err error) {
 	values := 0
 	for off := 0; off < len(b); {
 		at = int64(off)
@@ -329,13 +338,15 @@ func checkPages(b []byte, rows int) (at int64, err error) {
 			return at, fmt.Errorf("%w: page has check sum %08x, its header says %08x", ErrCorrupt, sum, uint32(h.CRC))
 		}
 		n, compressed := int(h.DictionaryPageHeader.V.NumValues), page
+		enc := h.DictionaryPageHeader.V.Encoding
+		var levels []byte
 		if h.Type == format.DataPageV2 {
 			v2 := &h.DataPageHeaderV2.V
-			levels := int64(v2.DefinitionLevelsByteLength) + int64(v2.RepetitionLevelsByteLength)
-			if !h.DataPageHeaderV2.Valid || v2.DefinitionLevelsByteLength < 0 || v2.RepetitionLevelsByteLength < 0 || levels > int64(len(page)) {
+			if !h.DataPageHeaderV2.Valid || v2.RepetitionLevelsByteLength != 0 || v2.DefinitionLevelsByteLength < 0 || int(v2.DefinitionLevelsByteLength) > len(page) {
 				return at, fmt.Errorf("%w: data page", ErrCorrupt)
 			}
-			n, compressed = int(v2.NumValues), page[levels:]
+			n, enc = int(v2.NumValues), v2.Encoding
+			levels, compressed = page[:v2.DefinitionLevelsByteLength], page[v2.DefinitionLevelsByteLength:]
 			values += n
 		} else if h.Type != format.DictionaryPage || !h.DictionaryPageHeader.Valid {
 			return at, fmt.Errorf("%w: page of type %v", ErrForeign, h.Type)
@@ -343,25 +354,99 @@ func checkPages(b []byte, rows int) (at int64, err error) {
 		if n < 0 || n > rows || values > rows {
 			return at, fmt.Errorf("%w: page of %d values in a group of %d rows", ErrCorrupt, n, rows)
 		}
-		if err := checkFrame(compressed, int(h.UncompressedPageSize)); err != nil {
+		if err := checkRuns(levels, 1, n); err != nil {
+			return at, fmt.Errorf("levels: %w", err)
+		}
+		if err := r.checkFrame(compressed, int(h.UncompressedPageSize)); err != nil {
+			return at, err
+		}
+		if err := checkValues(r.plain, enc, n); err != nil {
 			return at, err
 		}
 	}
 	return 0, nil
 }
 
-// checkFrame sees that a compressed page does not claim to hold more than the
-// page's header says.
-func checkFrame(b []byte, most int) error {
+// checkFrame decompresses a page for the sake of its length, which the library
+// would take on trust.
+func (r *ParquetReader) checkFrame(b []byte, most int) error {
+	r.plain = r.plain[:0]
 	if len(b) == 0 {
 		return nil
 	}
-	var h zstd.Header
-	if err := h.Decode(b); err != nil {
-		return fmt.Errorf("%w: page is not zstd: %w", ErrForeign, err)
+	if r.unzip == nil {
+		z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxParquetPage))
+		if err != nil {
+			return err
+		}
+		r.unzip = z
 	}
-	if !h.HasFCS || h.FrameContentSize > uint64(most) || h.WindowSize > maxParquetPage {
-		return fmt.Errorf("%w: compressed page claims %d bytes", ErrCorrupt, h.FrameContentSize)
+	plain, err := r.unzip.DecodeAll(b, r.plain[:0])
+	if err != nil {
+		return fmt.Errorf("%w: page is not zstd: %w", ErrCorrupt, err)
+	}
+	r.plain = plain
+	if len(plain) > most {
+		return fmt.Errorf("%w: page of %d bytes, where its header says %d", ErrCorrupt, len(plain), most)
+	}
+	return nil
+}
+
+// checkValues sees that a page's encoded values are not more than n.
+func checkValues(b []byte, enc format.Encoding, n int) error {
+	switch enc {
+	case format.Plain:
+		return nil // as long as what is there
+	case format.RLEDictionary:
+		if len(b) == 0 {
+			return nil
+		}
+		return checkRuns(b[1:], int(b[0]), n)
+	case format.DeltaBinaryPacked:
+		if len(b) == 0 {
+			return nil
+		}
+		s := skim{b: b}
+		var head [3]uint64 // values a block, parts a block, values
+		for i := range head {
+			var err error
+			if head[i], err = s.uvarint(); err != nil {
+				return err
+			}
+		}
+		if head[0] > 1<<16 || head[1] > head[0] || head[2] > uint64(n) {
+			return fmt.Errorf("%w: %d deltas in blocks of %d, where the page has %d values", ErrCorrupt, head[2], head[0], n)
+		}
+		return nil
+	}
+	return fmt.Errorf("%w: encoding %v", ErrForeign, enc)
+}
+
+// checkRuns walks the runs of the format's hybrid of run lengths and packed
+// bits, and sees that they stand for no more than n values and padding.
+func checkRuns(b []byte, width, n int) error {
+	if width > 32 {
+		return fmt.Errorf("%w: values of %d bits", ErrCorrupt, width)
+	}
+	s := skim{b: b}
+	for total := uint64(0); s.at < len(b); {
+		h, err := s.uvarint()
+		if err != nil {
+			return err
+		}
+		if h&1 == 0 {
+			total += h >> 1
+			err = s.skip(uint64(width+7) / 8)
+		} else {
+			total += h >> 1 * 8
+			err = s.skip(min(h>>1*uint64(width), uint64(len(b)-s.at))) // the last may be cut
+		}
+		if err != nil {
+			return err
+		}
+		if h>>1 > uint64(n)+8 || total > uint64(n)+8*uint64(len(b)) {
+			return fmt.Errorf("%w: runs of %d values, where the page has %d", ErrCorrupt, total, n)
+		}
 	}
 	return nil
 }
@@ -369,6 +454,10 @@ func checkFrame(b []byte, most int) error {
 // Close ends reading; it does not close what is read from.
 func (r *ParquetReader) Close() error {
 	r.done = true
+	if r.unzip != nil {
+		r.unzip.Close()
+		r.unzip = nil
+	}
 	if r.close != nil {
 		return r.close()
 	}
