@@ -18,7 +18,7 @@ import (
 )
 
 // Options of a run. The zero value runs and measures; nothing in it changes
-// what happens in the simulation, except Extensions.
+// what happens in the simulation, except Extensions and Policy.
 type Options struct {
 	// Sinks take the record as it is made.
 	Sinks []traces.Sink
@@ -41,6 +41,9 @@ type Options struct {
 	// Extensions makes the extensions of a card, which run before IPv4
 	// forwarding.
 	Extensions func(card int, sram *lanai.SRAM) ([]spine.Extension, error)
+	// Policy makes the dispatcher's policy of a card, each its own; nil takes
+	// the scenario's.
+	Policy func(card int) (spine.Policy, error)
 }
 
 // Span is a span of simulated time.
@@ -385,7 +388,7 @@ func (s *Simulation) buildRouter() error {
 		if err != nil {
 			return &InputError{err}
 		}
-		policy, err := spine.NewPolicy(s.sc.Policy, s.sc.Seed, uint8(i))
+		policy, err := s.policy(i)
 		if err != nil {
 			return &InputError{err}
 		}
@@ -416,6 +419,13 @@ func (s *Simulation) buildRouter() error {
 		rt.Load(append(exts, ip)...)
 	}
 	return nil
+}
+
+func (s *Simulation) policy(card int) (spine.Policy, error) {
+	if s.opt.Policy != nil {
+		return s.opt.Policy(card)
+	}
+	return spine.NewPolicy(s.sc.Policy, s.sc.Seed, uint8(card))
 }
 
 // wireSink writes leaving packets to a capture.

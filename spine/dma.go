@@ -17,6 +17,7 @@ func (r *Runtime) beginStart(now des.Time, m message) {
 	r.view.ChainActive = true
 	r.view.Backlog--
 	r.credits[m.peer]--
+	r.view.Credits--
 	r.level(now, traces.LevelBacklog, r.view.Backlog, traces.NoQueue, traces.NoCard)
 	r.level(now, traces.LevelCredits, r.credits[m.peer], traces.NoQueue, m.peer)
 	why := traces.ReasonEngineBusy
@@ -163,6 +164,7 @@ func (r *Runtime) acked(now des.Time, p *packet, peer uint8) error {
 		r.creditAt[peer] = now
 	}
 	r.credits[peer]++
+	r.view.Credits++
 	r.level(now, traces.LevelCredits, r.credits[peer], traces.NoQueue, peer)
 	if err := r.refresh(QDMA); err != nil {
 		return err

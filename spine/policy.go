@@ -1,6 +1,7 @@
 package spine
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -17,31 +18,53 @@ const (
 	QDMA  = 6 // the DMA chain, its completions, and ACK sends
 )
 
-// View is what the dispatcher's software knows without polling.
+// View is what the dispatcher's software knows without polling a queue: its own
+// counters, and the host-DMA engine's status register.
 type View struct {
-	FreeBuffers  int  // packet buffers in the free list
-	Buffers      int  // packet buffers in all
-	ChainActive  bool // a DMA chain has begun and its packet has not departed
-	Backlog      int  // packets routed whose DMA has not begun
-	HandlersRun  uint64
-	LastQueue    uint8 // queue of the handler that ran last
-	LastPlanPoll int   // 1-based poll number within the last plan that hit, 0 if none
+	FreeBuffers int   // packet buffers in the free list
+	Buffers     int   // packet buffers in all
+	Credits     int   // credits left, those of all peers together
+	AllCredits  int   // credits in all
+	Backlog     int   // packets routed whose DMA has not begun
+	ChainActive bool  // a DMA chain has begun and its packet has not departed
+	EngineBusy  bool  // the host-DMA engine is reserved or moves something
+	ChainQueue  uint8 // queue that the chain's continuations go through
+	LastQueue   uint8 // queue of the handler that ran last, traces.NoQueue before the first
+	HandlersRun uint64
 }
 
 // Plan is the sequence of queues that a policy polls as long as every poll
 // misses: Seq once, then Seq[Loop:] for ever. With Loop < 0 the policy is
-// asked again when Seq is used up.
+// asked again when Seq is used up. A looping plan must come by every queue, or
+// a message may wait in vain.
 type Plan struct {
 	Seq  []uint8
 	Loop int
 }
 
+// check refuses a plan that the dispatcher cannot follow.
+func (p *Plan) check() error {
+	if len(p.Seq) == 0 {
+		return errors.New("plans no poll")
+	}
+	if p.Loop >= len(p.Seq) {
+		return fmt.Errorf("plans %d polls and a loop from poll %d on", len(p.Seq), p.Loop+1)
+	}
+	for _, q := range p.Seq {
+		if q >= NumQueues {
+			return fmt.Errorf("plans to poll Q%d, want Q0 … Q%d", q, NumQueues-1)
+		}
+	}
+	return nil
+}
+
 // Policy decides which queue is polled next. It sees only what the dispatcher
 // could know: what it has polled and its own counters.
 //
-// The dispatcher asks for a plan at the start and after every handler. It
-// polls the plan's queues in turn; at the first hit it calls Hit and runs the
-// handler. A policy may be used by one card only.
+// The dispatcher asks for a plan at the start, after every handler, and when a
+// plan that does not loop is used up. It polls the plan's queues in turn; at the
+// first hit it calls Hit and runs the handler. A policy may be used by one card
+// only.
 type Policy interface {
 	// Name is the policy's name with its parameters.
 	Name() string
@@ -56,7 +79,8 @@ type Policy interface {
 // read tells which queues hold a ready message, how many, and since when.
 type VectorPolicy interface {
 	Policy
-	// Choose picks one of the queues whose bit is set in v.Ready.
+	// Choose picks one of the queues whose bit is set in v.Ready; another
+	// choice ends the simulation with an error. It must not allocate.
 	Choose(v *Vector) uint8
 }
 

@@ -168,6 +168,12 @@ func (r *Runtime) layout(cards int) error {
 	for p := range cards {
 		r.credits[p] = r.spec.Credits
 	}
+	r.view.AllCredits = (cards - 1) * r.spec.Credits
+	r.view.Credits = r.view.AllCredits
+	r.view.ChainQueue, r.view.LastQueue = QDMA, traces.NoQueue
+	if r.spec.Chain == ChainSelf {
+		r.view.ChainQueue = QSelf
+	}
 	r.credits[cards] = 1 // one slot of host memory a card
 	return nil
 }

@@ -139,10 +139,10 @@ func (r *Runtime) scan(now des.Time) error {
 func (r *Runtime) replan() error {
 	r.planDone = 0
 	if r.vector == nil {
-		r.view.FreeBuffers = len(r.freeBufs)
+		r.view.FreeBuffers, r.view.EngineBusy = len(r.freeBufs), r.engineBusy
 		r.policy.Plan(&r.view, &r.plan)
-		if len(r.plan.Seq) == 0 || r.plan.Loop >= len(r.plan.Seq) {
-			return fmt.Errorf("card %d: policy %s gave an empty plan", r.index, r.policy.Name())
+		if err := r.plan.check(); err != nil {
+			return fmt.Errorf("card %d at %v: policy %s %w", r.index, r.eng.Now(), r.policy.Name(), err)
 		}
 	}
 	return r.poll()
@@ -208,7 +208,10 @@ func (r *Runtime) PollsEnd(now des.Time) error {
 	hit := false
 	if r.vector != nil {
 		if hit = r.mask != 0; hit {
-			q = r.choose()
+			var err error
+			if q, err = r.choose(now); err != nil {
+				return err
+			}
 		}
 	} else {
 		q = r.queueAt(r.planDone)
@@ -443,7 +446,7 @@ func (r *Runtime) age(q uint8) uint64 {
 	return oldest
 }
 
-func (r *Runtime) choose() uint8 {
+func (r *Runtime) choose(now des.Time) (uint8, error) {
 	v := Vector{Ready: r.mask}
 	for q := range uint8(NumQueues) {
 		if r.mask>>q&1 != 0 {
@@ -452,11 +455,10 @@ func (r *Runtime) choose() uint8 {
 		}
 	}
 	q := r.vector.Choose(&v)
-	if q >= NumQueues || r.mask>>q&1 == 0 {
-		for q = 0; r.mask>>q&1 == 0; q++ {
-		}
+	if r.mask>>q&1 == 0 {
+		return 0, fmt.Errorf("card %d at %v: policy %s chose Q%d, which is not ready", r.index, now, r.policy.Name(), q)
 	}
-	return q
+	return q, nil
 }
 
 // --- sending messages -------------------------------------------------------
