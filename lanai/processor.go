@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 
 	"spinesim/sim/des"
 )
@@ -401,7 +402,10 @@ func (p *Processor) blame(stall, end int64) {
 	}
 	for e, n := range took {
 		sum += n
-		upTo := stall * sum / all
+		// A run may be so long that the product needs 128 bits.
+		hi, lo := bits.Mul64(uint64(stall), uint64(sum))
+		q, _ := bits.Div64(hi, lo, uint64(all))
+		upTo := int64(q)
 		p.usage.Stall[e] += upTo - given
 		given = upTo
 	}

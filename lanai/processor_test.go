@@ -119,7 +119,7 @@ func TestSteppedAndSkippedPollsAgree(t *testing.T) {
 		d.Accesses = rnd.Int32N(d.Cycles + 1)
 		n := 1 + rnd.Int64N(60)
 		sc.Items = []scriptItem{{Polls: true, D: d, N: n}, {D: d, N: 1}}
-		skipped, err := simulate(sc)
+		skipped, err := simulate(sc, des.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +129,7 @@ func TestSteppedAndSkippedPollsAgree(t *testing.T) {
 			one.Items = append(one.Items, scriptItem{Polls: true, D: d, N: 1})
 		}
 		one.Items = append(one.Items, scriptItem{D: d, N: 1})
-		stepped, err := simulate(&one)
+		stepped, err := simulate(&one, des.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

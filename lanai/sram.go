@@ -7,7 +7,7 @@ import (
 	"io"
 	"math/bits"
 	"sort"
-	"text/tabwriter"
+	"strings"
 )
 
 // Errors that SRAM's methods wrap.
@@ -218,19 +218,17 @@ func (s *SRAM) Map() []Block {
 
 // WriteMap prints the map, and how much is left, as a table.
 func (s *SRAM) WriteMap(w io.Writer) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "from\tto\tbytes\t  holder\t")
+	var out strings.Builder
+	fmt.Fprintf(&out, "%10s %10s %10s  %s\n", "from", "to", "bytes", "holder")
 	for _, b := range s.Map() {
 		owner := b.Owner
 		if owner == "" {
 			owner = "(free)"
 		}
-		fmt.Fprintf(t, "%#06x\t%#06x\t%d\t  %s\t\n", b.Addr, b.Addr+b.Bytes-1, b.Bytes, owner)
+		fmt.Fprintf(&out, "0x%08x 0x%08x %10d  %s\n", b.Addr, b.Addr+b.Bytes-1, b.Bytes, owner)
 	}
-	if err := t.Flush(); err != nil {
-		return fmt.Errorf("lanai: writing the SRAM map: %w", err)
-	}
-	if _, err := fmt.Fprintf(w, "%d of %d bytes left\n", s.Left(), s.Bytes()); err != nil {
+	fmt.Fprintf(&out, "%d of %d bytes left\n", s.Left(), s.Bytes())
+	if _, err := io.WriteString(w, out.String()); err != nil {
 		return fmt.Errorf("lanai: writing the SRAM map: %w", err)
 	}
 	return nil

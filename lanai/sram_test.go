@@ -91,24 +91,16 @@ func TestSRAMMap(t *testing.T) {
 	if err := s.WriteMap(&b); err != nil {
 		t.Fatal(err)
 	}
-	const want = `
-    from      to  bytes  holder
-0x000000  0x0003e7   1000  firmware
-0x0003e8  0x0003fb     20  small
-0x0003fc  0x0003ff      4  (free)
-0x000400  0x0004ff    256  queues
-0x000500  0x000ccf   2000  table
-0x000cd0  0x000fff    816  (free)
+	const want = `      from         to      bytes  holder
+0x00000000 0x000003e7       1000  firmware
+0x000003e8 0x000003fb         20  small
+0x000003fc 0x000003ff          4  (free)
+0x00000400 0x000004ff        256  queues
+0x00000500 0x00000ccf       2000  table
+0x00000cd0 0x00000fff        816  (free)
 820 of 4096 bytes left
 `
-	squeeze := func(s string) string {
-		var out []string
-		for l := range strings.Lines(s) {
-			out = append(out, strings.Join(strings.Fields(l), " "))
-		}
-		return strings.TrimSpace(strings.Join(out, "\n"))
-	}
-	if diff := cmp.Diff(squeeze(want), squeeze(b.String())); diff != "" {
+	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("map (-want +got):\n%s", diff)
 	}
 	if s.Left() != 820 || s.Held("queues") != 256 || s.Held("nobody") != 0 {
