@@ -83,8 +83,8 @@ type entered struct {
 const enterSlots = 1 << 13
 
 // maxPathSpans is how many spans of a card are remembered within one gap
-// (4 MB). Of a gap with more, the oldest part may be unrecorded.
-const maxPathSpans = 1 << 16
+// (1 MB). Of a gap with more, the oldest part may be unrecorded.
+const maxPathSpans = 1 << 14
 
 type pathSpan struct {
 	start, end des.Time

@@ -33,7 +33,18 @@ type MeasureSpec struct {
 	Level float64
 }
 
+// maxLanes bounds the ingress cards, and with them the memory: 3 MB each. A
+// PCI bus has six masters.
+const maxLanes = 32
+
+// maxMeasured is the latest time that is measured: 26 days, far enough from
+// the end of des.Time for sums.
+const maxMeasured = des.MaxTime / 4
+
 func (s MeasureSpec) withDefaults() (MeasureSpec, error) {
+	if s.From > maxMeasured || s.BusPeriod > des.Second || s.SampleEvery > des.Second || s.ChainHandlers > maxMeasured {
+		return s, fmt.Errorf("measures: time out of range in %+v", s)
+	}
 	if s.From < 0 || s.ChainHandlers < 0 || s.BusPeriod < 0 || s.SampleEvery < 0 {
 		return s, fmt.Errorf("measures: negative time in %+v", s)
 	}
@@ -62,11 +73,11 @@ type Measures struct {
 	spec MeasureSpec
 
 	cards   [256]*cardMeasure
+	lanes   int // of those, ingress cards
 	packets packetRing
 
 	received, forwarded, toHost uint64
 	dropped                     [NumReasons]uint64
-	badReason                   uint64
 
 	// Means over all ingress cards; their histograms are merged at the end.
 	gap, ingress, total, upstream, dmaStep, occupancy, transfer stats.Batches
@@ -126,10 +137,14 @@ func (m *Measures) card(n uint8) *cardMeasure {
 func (m *Measures) ingressLane(n uint8) (*lane, error) {
 	c := m.card(n)
 	if c.lane == nil {
+		if m.lanes == maxLanes {
+			return nil, fmt.Errorf("measures: card %d is the %dth that packets enter by, want at most %d", n, m.lanes+1, maxLanes)
+		}
 		l, err := newLane(m, n)
 		if err != nil {
 			return nil, err
 		}
+		m.lanes++
 		c.lane = l
 	}
 	return c.lane, nil
@@ -147,6 +162,9 @@ func (m *Measures) Record(r *Record) error {
 	if r.End < m.last || r.Start > r.End || r.Start < 0 {
 		return fmt.Errorf("measures: %v record of card %d from %v to %v, after one that ended at %v: %w",
 			r.Kind, r.Card, r.Start, r.End, m.last, ErrOrder)
+	}
+	if r.End > maxMeasured {
+		return fmt.Errorf("measures: %v record of card %d ends at %v, want at most %v", r.Kind, r.Card, r.End, maxMeasured)
 	}
 	if m.done != nil {
 		return fmt.Errorf("measures: record after Finish: %w", ErrOrder)
@@ -322,9 +340,10 @@ func (m *Measures) transferEnd(r *Record) {
 	ready := min(max(r.Ready, 0), r.Start)
 	c.dmaWait += m.within(ready, r.Start)
 	c.dmaBusy += m.within(r.Start, r.End)
-	held := des.Time(r.Cycles) * m.spec.BusPeriod
-	if r.Cycles == 0 || r.Cycles > uint64(r.End) {
-		held = r.End - r.Start
+	// Clocks held include the idle one behind End.
+	held := r.End - r.Start
+	if r.Cycles > 0 && r.Cycles <= uint64(r.End/m.spec.BusPeriod)+1 {
+		held = des.Time(r.Cycles) * m.spec.BusPeriod
 	}
 	if r.End >= m.spec.From {
 		c.busHeld += held
@@ -450,13 +469,14 @@ func (m *Measures) closed(s *packetSlot) {
 }
 
 // Finish closes the observed span at end, or at the end of the last record
-// when that is later or end is 0, and gives the result. Further calls give the
+// when that is later or end is 0, and gives the result. An end later than 26
+// days is taken as that. Further calls give the
 // same result.
 func (m *Measures) Finish(end des.Time) (*Result, error) {
 	if m.done != nil {
 		return m.done, nil
 	}
-	end = max(end, m.last, m.spec.From)
+	end = max(min(end, maxMeasured), m.last, m.spec.From)
 	for _, c := range m.cards {
 		if c == nil {
 			continue

@@ -76,8 +76,10 @@ type lane struct {
 	maxBacklog uint32
 	table      [3][numEngineStates][numClasses]des.Time // by backlog 0, 1, more
 
-	state state
-	step  dmaStep
+	joined     uint8    // kind of state from joinedFrom on
+	joinedFrom des.Time // pieces from here up to at have not reached state
+	state      state
+	step       dmaStep
 
 	level        *stats.TimeBatches // backlog
 	spectrum     sampler
@@ -126,7 +128,7 @@ const (
 const batchWidth = 200 * des.Microsecond
 
 func newLane(m *Measures, card uint8) (*lane, error) {
-	l := &lane{card: card, from: m.spec.From, at: m.spec.From, known: m.spec.From}
+	l := &lane{card: card, from: m.spec.From, at: m.spec.From, known: m.spec.From, joinedFrom: m.spec.From}
 	var err error
 	for _, s := range []*series{&l.gap, &l.ingress, &l.total, &l.upstream, &l.occupancy, &l.transfer, &l.dmaStep} {
 		if *s, err = newSeries(coarseError); err != nil {
@@ -249,8 +251,16 @@ func (l *lane) advance(to des.Time) error {
 		d := next - t
 		l.table[min(l.backlog, 2)][engine][p.class] += d
 		l.step.piece(d, &p, engine, moved)
-		if err := l.state.piece(t, next, l.backlog, engine == engineIdle); err != nil {
-			return err
+		if l.backlog > 1 {
+			l.state.crowded = true
+		}
+		// What the processor does makes no difference to the state: pieces that
+		// differ only in that are joined.
+		if kind := stateKind(l.backlog, engine); kind != l.joined {
+			if err := l.state.piece(l.joinedFrom, t, l.joined); err != nil {
+				return err
+			}
+			l.joined, l.joinedFrom = kind, t
 		}
 		l.at = next
 	}
@@ -290,6 +300,10 @@ func (l *lane) finish(end des.Time) error {
 		return err
 	}
 	l.marksUntil(end)
+	if err := l.state.piece(l.joinedFrom, end, l.joined); err != nil {
+		return err
+	}
+	l.joinedFrom = end
 	if err := l.state.finish(end); err != nil {
 		return err
 	}

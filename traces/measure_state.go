@@ -85,13 +85,30 @@ func (s *state) init(from, chain des.Time) error {
 	return nil
 }
 
-// piece takes a span in which nothing changes.
-func (s *state) piece(start, end des.Time, backlog uint32, engineIdle bool) error {
+// Kinds of state: bits.
+const (
+	kindCrowded = 1 << iota // backlog above one
+	kindIdle                // the engine idle and a packet waiting for it
+)
+
+func stateKind(backlog uint32, engine int) uint8 {
+	kind := uint8(0)
 	if backlog > 1 {
-		s.crowded = true
+		kind = kindCrowded
 	}
-	slow := backlog > 1
-	if backlog == 0 || !engineIdle {
+	if backlog > 0 && engine == engineIdle {
+		kind |= kindIdle
+	}
+	return kind
+}
+
+// piece takes a span of one kind.
+func (s *state) piece(start, end des.Time, kind uint8) error {
+	if start == end {
+		return nil
+	}
+	slow := kind&kindCrowded != 0
+	if kind&kindIdle == 0 {
 		if s.idle {
 			s.idle = false
 			if err := s.idleLevel.Set(int64(start), 0); err != nil {
