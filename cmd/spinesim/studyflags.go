@@ -68,7 +68,9 @@ func (b *bar) end() { b.p.end() }
 
 // cut tells whether a command was ended by the user, whose results so far are
 // then printed.
-func cut(ctx context.Context, err error) bool { return err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) }
+func cut(ctx context.Context, err error) bool {
+	return err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err())
+}
 
 // span prints an interval's ends.
 func span(low, high float64, format string) string {

@@ -86,6 +86,15 @@ func round(rate float64) float64 {
 	return math.Round(rate/e) * e
 }
 
+// clip rounds a rate and keeps it from lying beyond the highest, or so near
+// below it that both are written the same.
+func (s *search) clip(rate float64) float64 {
+	if rate >= s.most*(1-1e-4) {
+		return s.most
+	}
+	return round(rate)
+}
+
 // probe measures rates, all with so many packets a run.
 func (s *search) probe(ctx context.Context, packets uint64, rates ...float64) ([]Probe, error) {
 	trials, err := s.measure(ctx, rates, packets)
@@ -120,7 +129,7 @@ func (s *search) probe(ctx context.Context, packets uint64, rates ...float64) ([
 // run searches. On an error, the probes made until then are kept.
 func (s *search) run(ctx context.Context) (found, error) {
 	packets := min(s.first, s.last)
-	lo, hi, err := s.bracket(ctx, packets, round(min(s.start, s.most)))
+	lo, hi, err := s.bracket(ctx, packets, s.clip(s.start))
 	if err != nil || hi == nil {
 		if err == nil {
 			return s.unbounded(ctx, packets, lo)
@@ -142,7 +151,11 @@ func (s *search) run(ctx context.Context) (found, error) {
 		packets = min(packets*growth, s.last)
 		// Longer runs are less noisy, so a bracket somewhat narrower than the
 		// present uncertainty is the likeliest to need no widening.
-		half := max(float64(hi.Rate-lo.Rate)/2, min(noise, centre*2*coarse)) * 0.7
+		half := float64(hi.Rate-lo.Rate) / 2
+		if noise > half {
+			half = min(noise, 2*coarse*centre)
+		}
+		half *= 0.7
 		if packets == s.last {
 			half = max(half, s.resolution*centre/2)
 		}
@@ -156,7 +169,9 @@ func (s *search) run(ctx context.Context) (found, error) {
 	f := found{pass: *lo, fail: *hi, low: math.NaN(), high: math.NaN()}
 	f.root = s.root(packets, *lo, *hi)
 	if n := s.noise(packets, *lo, *hi); !math.IsNaN(n) {
-		f.low, f.high = min(f.root-n, float64(lo.Rate)), max(f.root+n, float64(hi.Rate))
+		least, most := s.decided(packets)
+		f.low = min(max(f.root-n, least), float64(lo.Rate))
+		f.high = max(min(f.root+n, most), float64(hi.Rate))
 	}
 	return f, nil
 }
@@ -199,14 +214,14 @@ func (s *search) bracket(ctx context.Context, packets uint64, rate float64) (lo,
 		} else {
 			hi = &p
 			// What came through is about what it can carry.
-			if rate = min(rate*0.96, rate*(1-loss)*0.99); rate < minRate {
+			if rate = min(rate*0.96, rate*max(1-loss, 0.3)*0.99); rate < minRate {
 				return nil, nil, fmt.Errorf("%w: %.3g %% are lost even at %v packets/s", ErrNoRate, 100*loss, p.Rate)
 			}
 		}
 		if lo != nil && hi != nil {
 			return lo, hi, nil
 		}
-		rate = round(min(rate, s.most))
+		rate = s.clip(rate)
 	}
 	return nil, nil, fmt.Errorf("%w: none beyond the bound up to %.4g packets/s", ErrNoRate, rate)
 }
@@ -214,7 +229,7 @@ func (s *search) bracket(ctx context.Context, packets uint64, rate float64) (lo,
 // around brackets with two rates on either side of a guess, moving out where
 // the guess was wrong.
 func (s *search) around(ctx context.Context, packets uint64, centre, half float64) (lo, hi *Probe, err error) {
-	a, b := round(max(centre-half, minRate)), round(min(centre+half, s.most))
+	a, b := round(max(centre-half, minRate)), s.clip(centre+half)
 	if a >= b {
 		a = round(b * (1 - s.resolution))
 	}
@@ -239,7 +254,7 @@ func (s *search) around(ctx context.Context, packets uint64, centre, half float6
 			ps = []Probe{next[0], low}
 		case high.Pass:
 			half *= 2
-			rate := round(min(float64(high.Rate)+half, s.most))
+			rate := s.clip(float64(high.Rate) + half)
 			if rate <= float64(high.Rate) {
 				return &high, nil, nil
 			}
@@ -329,15 +344,31 @@ func (s *search) noise(packets uint64, lo, hi Probe) float64 {
 	return half / float64(near.Loss.Mean) / slope
 }
 
-// slope of the logarithm of the loss against the rate near a rate, from all
-// probes of a stage within a tenth of it, by least squares.
+// slope of the logarithm of the loss against the rate near a rate, by least
+// squares over the probes of a stage that lie nearest: the loss may rise slowly
+// at first and then within a percent. Probes that lost nothing only say that
+// the slope is no less than with half a packet, and count where nothing else
+// does.
 func (s *search) slope(packets uint64, near float64) float64 {
+	for _, lossless := range []bool{false, true} {
+		for window := 0.01; window < 0.3; window *= 2 {
+			if v := s.fit(packets, near, window*near, lossless); v > 0 {
+				return v
+			}
+		}
+	}
+	return math.NaN()
+}
+
+// fit is the slope over the probes of a stage within a distance of a rate; NaN
+// below two of them.
+func (s *search) fit(packets uint64, near, within float64, lossless bool) float64 {
 	var x, y []float64
 	var mx, my stats.Moments
 	for i := range s.probes {
 		p := &s.probes[i]
 		r := float64(p.Rate)
-		if p.Packets != packets || math.Abs(r-near) > 0.1*near || p.Lost == 0 {
+		if p.Packets != packets || math.Abs(r-near) > within || p.Lost == 0 && !lossless {
 			continue
 		}
 		x, y = append(x, r), append(y, logLoss(p))
@@ -353,6 +384,25 @@ func (s *search) slope(packets uint64, near float64) float64 {
 		return math.NaN()
 	}
 	return sxy / sxx
+}
+
+// decided is the span of rates that the probes of a stage leave for the root:
+// above all that surely pass, below all that surely fail.
+func (s *search) decided(packets uint64) (low, high float64) {
+	low, high = 0, s.most
+	for i := range s.probes {
+		p := &s.probes[i]
+		if p.Packets == packets && p.Decided && !p.Pass {
+			high = min(high, float64(p.Rate))
+		}
+	}
+	for i := range s.probes {
+		p := &s.probes[i]
+		if r := float64(p.Rate); p.Packets == packets && p.Decided && p.Pass && r < high {
+			low = max(low, r)
+		}
+	}
+	return low, high
 }
 
 // falls lists pairs of rates of the last stage at which the loss, beyond the
