@@ -11,8 +11,8 @@ import (
 // the first records that differ, what follows on each side, and who caused
 // them.
 type Divergence struct {
-	// Index is how many records the streams have in common, single polls
-	// (KindPoll) not counted.
+	// Index is how many records the streams have in common, those of an
+	// expansion not counted.
 	Index uint64
 	// A and B are the first records that differ; nil where a stream ended.
 	A, B *Record
@@ -38,17 +38,17 @@ const maxCauses = 64
 
 // Diff reads two streams until they part, and returns nil where they do not.
 // context is how many records before and after to give. Like the fingerprint,
-// it passes over single polls. It closes neither reader.
+// it passes over the records of an expansion. It closes neither reader.
 func Diff(a, b Reader, context int) (*Divergence, error) {
 	context = max(context, 0)
 	past := NewRing(nil, max(diffHistory, context))
 	var ra, rb Record
 	for n := uint64(0); ; n++ {
-		okA, err := nextButPolls(a, &ra)
+		okA, err := nextCanonical(a, &ra)
 		if err != nil {
 			return nil, fmt.Errorf("first record: %w", err)
 		}
-		okB, err := nextButPolls(b, &rb)
+		okB, err := nextCanonical(b, &rb)
 		if err != nil {
 			return nil, fmt.Errorf("second record: %w", err)
 		}
@@ -84,10 +84,10 @@ func Diff(a, b Reader, context int) (*Divergence, error) {
 	}
 }
 
-func nextButPolls(r Reader, rec *Record) (bool, error) {
+func nextCanonical(r Reader, rec *Record) (bool, error) {
 	for {
 		ok, err := r.Next(rec)
-		if !ok || rec.Kind != KindPoll {
+		if !ok || !rec.Expansion() {
 			return ok, err
 		}
 	}
@@ -96,7 +96,7 @@ func nextButPolls(r Reader, rec *Record) (bool, error) {
 func follow(r Reader, n int) (after []Record, err error) {
 	for len(after) < n {
 		var rec Record
-		ok, err := nextButPolls(r, &rec)
+		ok, err := nextCanonical(r, &rec)
 		if err != nil {
 			return nil, err
 		}

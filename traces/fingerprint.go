@@ -44,18 +44,25 @@ func hashRecord(h uint64, r *Record) uint64 {
 	return fold(h^p, mix0^uint64(r.End)) + p
 }
 
+// Expansion tells that r is one of the records that are written only where
+// polls are expanded (Recorder.SetExpanding): single polls and queue depths.
+// What they say follows from the others.
+func (r *Record) Expansion() bool {
+	return r.Kind == KindPoll || r.Kind == KindLevel && r.Event >= LevelQueue0 && r.Event <= LevelQueue6
+}
+
 // Fingerprint is a sink that condenses a record stream into 64 bits: two runs
 // that agree in it did the same. It takes every field of every record except
-// the single polls (KindPoll) and the depths of queues, so that it does not depend on whether polls
-// were expanded; put it before any window, so that it does not depend on what
-// was kept. It is not a cryptographic hash. The zero value is ready.
+// those of an Expansion, so that it does not depend on whether there was one;
+// put it before any window, so that it does not depend on what was kept. It is
+// not a cryptographic hash. The zero value is ready.
 type Fingerprint struct {
 	h, n uint64
 }
 
 // Record takes r into account; it never fails.
 func (f *Fingerprint) Record(r *Record) error {
-	if r.Kind != KindPoll && !(r.Kind == KindLevel && r.Event <= LevelQueue6) {
+	if !r.Expansion() {
 		f.h = hashRecord(f.h, r)
 		f.n++
 	}

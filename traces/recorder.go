@@ -38,9 +38,9 @@ func NewRecorder(sinks ...Sink) *Recorder { return &Recorder{sinks: sinks} }
 // Expanding tells whether every poll is to be reported on its own too.
 func (r *Recorder) Expanding() bool { return r != nil && r.expand }
 
-// SetExpanding asks for every poll, from now on or no longer. Polls that are
-// reported this way must not take numbers from NextID: the fingerprint would
-// then depend on who is watching.
+// SetExpanding asks for every poll, from now on or no longer. Records that are
+// reported because of it must not take numbers from NextID: the fingerprint
+// would then depend on who is watching.
 func (r *Recorder) SetExpanding(on bool) {
 	if r != nil {
 		r.expand = on

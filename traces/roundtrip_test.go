@@ -85,11 +85,12 @@ func TestRoundTrip(t *testing.T) {
 	streams := map[string][]Record{
 		"empty":     nil,
 		"synthetic": sample(t, 7, 20000),
+		"expanded":  sampleExpanded(t, 8, 5000),
 		"wild":      wild(3, 5000),
 	}
 	meta := synthMeta(7)
 	readable(func(f *Format) {
-		for _, name := range []string{"empty", "synthetic", "wild"} {
+		for _, name := range []string{"empty", "synthetic", "expanded", "wild"} {
 			t.Run(f.Name+"/"+name, func(t *testing.T) {
 				want := streams[name]
 				b := encode(t, f, meta, want)

@@ -100,12 +100,17 @@ type synth struct {
 }
 
 // generate makes at least n records (few more) from a seed.
-func generate(seed, n uint64, sinks ...Sink) error {
+func generate(seed, n uint64, sinks ...Sink) error { return generateFrom(seed, n, false, sinks) }
+
+// generateFrom writes polls and queue depths too where it is to expand; the
+// other records are the same, and only they count for n.
+func generateFrom(seed, n uint64, expand bool, sinks []Sink) error {
 	s := &synth{
 		rng: rand.New(rand.NewPCG(seed, 1)), limit: n, buffers: synthBuffers, armed: true,
 		packets: map[uint64]*synthPacket{}, peer: map[uint64]uint8{}, gap: 84,
 	}
 	s.rec = NewRecorder(sinks...)
+	s.rec.SetExpanding(expand)
 	for i := range s.credits {
 		s.credits[i] = synthCredits
 		s.phase[i] = des.Time(s.rng.IntN(synthPeriod))
@@ -126,7 +131,13 @@ func (s *synth) at(t des.Time, do func()) {
 }
 
 func (s *synth) add(r Record) ID {
-	if r.ID == 0 && r.Kind != KindLevel {
+	if r.Expansion() {
+		if s.rec.Expanding() {
+			s.rec.Add(&r)
+		}
+		return 0
+	}
+	if r.Kind != KindLevel {
 		r.ID = s.rec.NextID(r.Card)
 	}
 	s.rec.Add(&r)
@@ -221,6 +232,15 @@ func (s *synth) dispatch(card uint8, idle des.Time, polls int) {
 		}
 		m := c.queues[q][0]
 		polls += q + 1
+		for i := range q + 1 {
+			start := s.now + des.Time(i*synthPoll*synthPeriod)
+			end := start + synthPoll*synthPeriod
+			if s.rec.Expanding() {
+				s.at(end, func() {
+					s.add(Record{Kind: KindPoll, Event: PollQ0 + Event(i), Card: card, Peer: NoCard, Queue: uint8(i), Start: start, End: end, Count: uint32(i / max(q, 1)), Cycles: synthPoll})
+				})
+			}
+		}
 		hit := s.now + des.Time((q+1)*synthPoll*synthPeriod)
 		s.at(hit, func() {
 			c.queues[q] = c.queues[q][1:]
@@ -418,6 +438,15 @@ func (c *collect) Record(r *Record) error { *c = append(*c, *r); return nil }
 func sample(tb interface{ Fatal(...any) }, seed, n uint64) []Record {
 	var c collect
 	if err := generate(seed, n, &c); err != nil {
+		tb.Fatal(err)
+	}
+	return c
+}
+
+// sampleExpanded is sample with polls and queue depths too.
+func sampleExpanded(tb interface{ Fatal(...any) }, seed, n uint64) []Record {
+	var c collect
+	if err := generateFrom(seed, n, true, []Sink{&c}); err != nil {
 		tb.Fatal(err)
 	}
 	return c
