@@ -86,6 +86,9 @@ const enterSlots = 1 << 13
 // (1 MB). Of a gap with more, the oldest part may be unrecorded.
 const maxPathSpans = 1 << 14
 
+// maxOwnSpans of the departing packet are looked at; it has some thirty.
+const maxOwnSpans = 256
+
 type pathSpan struct {
 	start, end des.Time
 	packet     uint64
@@ -310,7 +313,7 @@ func (k *pathCard) explain(g *PathGap, arrived des.Time) {
 	if arrived > g.From && arrived < g.To {
 		k.cuts = append(k.cuts, arrived)
 	}
-	for i := range k.spans.len() {
+	for i := 0; i < k.spans.len() && len(k.own) < maxOwnSpans; i++ {
 		s := k.spans.at(i)
 		if s.packet != g.Second || g.Second == 0 || s.end <= g.From || s.start >= g.To {
 			continue

@@ -50,7 +50,7 @@ func decodeFuzz(b []byte) []Record {
 func FuzzSinks(f *testing.F) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	for range 8 {
-		b := make([]byte, fuzzBytes*200)
+		b := make([]byte, fuzzBytes*30)
 		for i := range b {
 			b[i] = byte(rng.Uint32())
 		}

@@ -474,3 +474,31 @@ func ExampleValidate() {
 	fmt.Println(Validate(records, Limits{}, true))
 	// Output: packet conservation: record 3 (leave on card 0 at 3 ns, packet 1): packet 1 has left already, dropped
 }
+
+// More packets inside than the first table holds, and causes too old to look
+// up, are neither lost nor mistaken for violations.
+func TestValidateGrows(t *testing.T) {
+	v := NewValidator(Limits{})
+	put := func(r Record) {
+		if err := v.Record(&r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n := 5 * firstSlots
+	for i := range n {
+		put(Record{Kind: KindEnter, Event: NoEvent, Packet: uint64(i + 1), ID: MakeID(0, uint64(i+1)), Start: des.Time(i), End: des.Time(i)})
+	}
+	for i := range rememberedNames {
+		put(Record{Kind: KindLevel, Event: LevelFIFO, ID: MakeID(0, uint64(n+i+1)), Start: des.Time(n), End: des.Time(n)})
+	}
+	for i := range n - 1 {
+		at := des.Time(2*n + i)
+		put(Record{Kind: KindLeave, Event: NoEvent, Packet: uint64(n - i), Cause: MakeID(0, uint64(i+1)), Start: at, End: at, Verdict: VerdictDropped, Reason: ReasonHost})
+	}
+	if v.Total() != 0 || v.Inside() != 1 || v.Unproven() != uint64(n-1) {
+		t.Errorf("%d violations (%v), %d inside, %d causes too old", v.Total(), v.Err(), v.Inside(), v.Unproven())
+	}
+	if err := v.Finish(true); err == nil || !strings.Contains(err.Error(), "1 of 2560 packets are still inside, the first of them packet 1") {
+		t.Error(err)
+	}
+}
