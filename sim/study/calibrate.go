@@ -1,0 +1,296 @@
+package study
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"sync/atomic"
+	"text/tabwriter"
+
+	"spinesim/sim"
+	"spinesim/sim/des"
+	"spinesim/sim/traffic"
+	"spinesim/spine"
+	"spinesim/traces"
+)
+
+// The published figures that the fit may use (thesis p.108–109). The published
+// average is not among them, and nothing in this file knows it.
+const (
+	PublishedRouterHandler = 4.0   // µs, "Router In handler", from 16 to 20 µs in the figure
+	PublishedBestGap       = 55.0  // µs a packet, best-case ordering
+	PublishedFastLatency   = 100.0 // µs through the ingress card, best case
+)
+
+// Machine is a value for each of the free parameters.
+type Machine struct {
+	Scale    float64 `json:"scale"`       // common factor on every handler but the router handler
+	Poll     int     `json:"poll_cycles"` // cost of a poll
+	PeerWait int     `json:"peer_wait"`   // wait states a data phase of the peer target
+}
+
+func (m Machine) String() string {
+	return fmt.Sprintf("scale %.3f, poll %d cycles, %d wait states", m.Scale, m.Poll, m.PeerWait)
+}
+
+// Apply lays the machine over a scenario.
+func (m Machine) Apply(sc *sim.Scenario) *sim.Scenario {
+	return with(sc, func(c *sim.Scenario) {
+		c.Firmware.Scale, c.Firmware.Poll, c.Bus.PeerWait = m.Scale, des.Cycles(m.Poll), m.PeerWait
+	})
+}
+
+// Fit is a machine with what it gives, measured as the model's rules define it
+// in the default experiment: at the highest rate whose loss is below the bound.
+type Fit struct {
+	Machine
+	Rate          traces.Real `json:"rate"`            // packets/s at which it was measured
+	RouterHandler traces.Real `json:"router_us"`       // mean run of the router handler
+	BestGap       traces.Real `json:"best_gap_us"`     // median period in fast windows
+	BestGapN      uint64      `json:"best_gap_n"`      // periods that the median is of
+	FastLatency   traces.Real `json:"fast_latency_us"` // mean in fast windows
+	Residual      traces.Real `json:"residual"`        // root mean square of the relative residuals
+}
+
+// residual is the root mean square of the relative residuals of the figures
+// that the free parameters can move; the router handler's is reported beside.
+func (f *Fit) residual() traces.Real {
+	a := float64(f.BestGap)/PublishedBestGap - 1
+	b := float64(f.FastLatency)/PublishedFastLatency - 1
+	if math.IsNaN(a) || math.IsNaN(b) {
+		return traces.Real(math.Inf(1))
+	}
+	return traces.Real(math.Sqrt((a*a + b*b) / 2))
+}
+
+// CalibrateOptions are those of Calibrate; zero values stand for defaults.
+type CalibrateOptions struct {
+	// Polls and Waits are the grid of the two whole-numbered parameters.
+	Polls, Waits []int
+	// ScaleLow and ScaleHigh bound the scale.
+	ScaleLow, ScaleHigh float64
+	// Packets of the run that measures a machine [60,000].
+	Packets uint64
+	// Margin is how much worse than the best a fit may be to count as equally
+	// good [0.01: the published figures are round numbers of two digits].
+	Margin  float64
+	Workers int
+	Progress
+}
+
+func (o CalibrateOptions) filled() CalibrateOptions {
+	if o.Polls == nil {
+		o.Polls = []int{4, 6, 8, 10, 12, 14, 16, 20, 24}
+	}
+	if o.Waits == nil {
+		o.Waits = []int{0, 1, 2, 3, 4}
+	}
+	if o.ScaleLow == 0 {
+		o.ScaleLow, o.ScaleHigh = 0.3, 3
+	}
+	if o.Packets == 0 {
+		o.Packets = 60_000
+	}
+	if o.Margin == 0 {
+		o.Margin = 0.01
+	}
+	return o
+}
+
+// Calibration is what a fit gives.
+type Calibration struct {
+	Best   Fit     `json:"best"`
+	Equal  []Fit   `json:"equally_good"` // Best among them, in order of residual
+	Tried  []Fit   `json:"tried"`
+	Margin float64 `json:"margin"`
+	// Published are the figures fitted to.
+	Published map[string]float64 `json:"published"`
+	Seed      uint64             `json:"seed"`
+	Version   string             `json:"version"`
+}
+
+// Calibrate fits the free parameters to the published figures in the given
+// experiment. For every pair of poll cost and wait states it searches the scale
+// that leaves the smallest residual; three figures cannot pin down three
+// parameters, so all machines that do equally well are part of the result.
+func Calibrate(ctx context.Context, sc *sim.Scenario, opt CalibrateOptions) (*Calibration, error) {
+	opt = opt.filled()
+	type pair struct{ poll, wait int }
+	var pairs []pair
+	for _, w := range opt.Waits {
+		for _, p := range opt.Polls {
+			pairs = append(pairs, pair{p, w})
+		}
+	}
+	tried := make([][]Fit, len(pairs))
+	var done atomic.Int64
+	rep := newReporter(opt.Progress, int64(len(pairs)), &done)
+	err := each(ctx, opt.Workers, len(pairs), func(ctx context.Context, i int) error {
+		fits, err := fitScale(ctx, sc, pairs[i].poll, pairs[i].wait, opt)
+		tried[i] = fits
+		if err == nil {
+			rep.add(1, fmt.Sprintf("poll %d, wait %d", pairs[i].poll, pairs[i].wait))
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	c := &Calibration{
+		Margin: opt.Margin, Seed: sc.Seed, Version: sim.Version,
+		Published: map[string]float64{"router_us": PublishedRouterHandler, "best_gap_us": PublishedBestGap, "fast_latency_us": PublishedFastLatency},
+	}
+	var best []Fit
+	for _, fits := range tried {
+		c.Tried = append(c.Tried, fits...)
+		best = append(best, slices.MinFunc(fits, byResidual))
+	}
+	slices.SortStableFunc(best, byResidual)
+	c.Best = best[0]
+	if math.IsInf(float64(c.Best.Residual), 0) {
+		return nil, errors.New("no machine in the grid had a fast window")
+	}
+	for _, f := range best {
+		if f.Residual <= c.Best.Residual+traces.Real(opt.Margin) {
+			c.Equal = append(c.Equal, f)
+		}
+	}
+	return c, nil
+}
+
+func byResidual(a, b Fit) int {
+	switch {
+	case a.Residual < b.Residual:
+		return -1
+	case a.Residual > b.Residual:
+		return 1
+	}
+	return 0
+}
+
+// fitScale looks for the scale with the smallest residual: over a coarse
+// geometric grid, then by halving the steps round the best.
+func fitScale(ctx context.Context, sc *sim.Scenario, poll, wait int, opt CalibrateOptions) ([]Fit, error) {
+	const coarse, halvings = 6, 3
+	step := math.Pow(opt.ScaleHigh/opt.ScaleLow, 1.0/(coarse-1))
+	var fits []Fit
+	measure := func(scale float64) error {
+		scale = math.Round(scale*1000) / 1000
+		for _, f := range fits {
+			if f.Scale == scale {
+				return nil
+			}
+		}
+		f, err := MeasureMachine(ctx, sc, Machine{scale, poll, wait}, opt.Packets)
+		if err == nil {
+			fits = append(fits, *f)
+		}
+		return err
+	}
+	s := opt.ScaleLow
+	for range coarse {
+		if err := measure(s); err != nil {
+			return nil, err
+		}
+		s *= step
+	}
+	for range halvings {
+		step = math.Sqrt(step)
+		best := slices.MinFunc(fits, byResidual).Scale
+		for _, near := range []float64{best / step, best * step} {
+			if near < opt.ScaleLow || near > opt.ScaleHigh {
+				continue
+			}
+			if err := measure(near); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return fits, nil
+}
+
+// MeasureMachine measures the fitted figures of one machine in an experiment:
+// it finds the highest rate within the loss bound, and runs there.
+func MeasureMachine(ctx context.Context, sc *sim.Scenario, m Machine, packets uint64) (*Fit, error) {
+	c := m.Apply(sc)
+	rate, err := MaxRate(ctx, c, MaxRateOptions{
+		Loss: sc.Measure.LossLimit, Packets: packets / 3, FirstPackets: packets / 12, Replications: 2, Resolution: 0.02, Workers: 1,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%v: %w", m, err)
+	}
+	if !rate.Found() {
+		return &Fit{Machine: m, Residual: traces.Real(math.Inf(1))}, nil
+	}
+	r, err := traffic.PacketsPerSecond(float64(rate.Rate))
+	if err != nil {
+		return nil, err
+	}
+	c = with(c, func(c *sim.Scenario) { c.Traffic.Arrivals.Rate, c.Traffic.Packets = r, packets })
+	res, err := sim.Run(ctx, c, sim.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("%v: %w", m, err)
+	}
+	f := &Fit{
+		Machine: m, Rate: rate.Rate, RouterHandler: handlerMean(res, traces.RouterIn),
+		BestGap: res.Gap.BestCase, BestGapN: res.Gap.BestCaseN, FastLatency: res.Latency.Ingress.Fast,
+	}
+	f.Residual = f.residual()
+	return f, nil
+}
+
+// handlerMean is the mean run of a handler on the first ingress card, in µs.
+func handlerMean(r *sim.Result, e traces.Event) traces.Real {
+	for _, c := range r.Utilisation.Cards {
+		for _, u := range c.Events {
+			if u.Event == e.String() {
+				return u.Mean
+			}
+		}
+	}
+	return traces.Real(math.NaN())
+}
+
+// WriteText prints the fit for people.
+func (c *Calibration) WriteText(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "figure (thesis p.108–109)\tpublished\tfitted\tresidual\t")
+	row := func(name string, published float64, got traces.Real) {
+		fmt.Fprintf(t, "%s\t%.1f µs\t%.2f µs\t%+.1f %%\t\n", name, published, float64(got), 100*(float64(got)/published-1))
+	}
+	row("router handler", PublishedRouterHandler, c.Best.RouterHandler)
+	row("best-case gap", PublishedBestGap, c.Best.BestGap)
+	row("latency, best case", PublishedFastLatency, c.Best.FastLatency)
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\nbest: %v; %d of %d machines are as good within %.1f %%:\n", c.Best.Machine, len(c.Equal), len(c.Tried), 100*c.Margin)
+	t = tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "scale\tpoll\twait states\tbest gap\tlatency\tresidual\tat packets/s\t")
+	for _, f := range c.Equal {
+		fmt.Fprintf(t, "%.3f\t%d\t%d\t%.2f\t%.2f\t%.2f %%\t%.0f\t\n", f.Scale, f.Poll, f.PeerWait, float64(f.BestGap), float64(f.FastLatency), 100*float64(f.Residual), float64(f.Rate))
+	}
+	return t.Flush()
+}
+
+// WriteScenario writes the fitted machine as a scenario, with the cost of every
+// handler and where it comes from.
+func (c *Calibration) WriteScenario(w io.Writer, extends string) error {
+	f := c.Best
+	table := spine.ScaledCosts(f.Scale, int32(f.Poll))
+	fmt.Fprintf(w, "# Fitted by spinesim %s to the router handler's run, the best-case gap and the\n", c.Version)
+	fmt.Fprintf(w, "# best-case latency (thesis p.108–109); seed %d. Residuals: gap %+.1f %%, latency\n", c.Seed, 100*(float64(f.BestGap)/PublishedBestGap-1))
+	fmt.Fprintf(w, "# %+.1f %%. %d other machines of the grid fit as well within %.1f %%.\n", 100*(float64(f.FastLatency)/PublishedFastLatency-1), len(c.Equal)-1, 100*c.Margin)
+	fmt.Fprintf(w, "name: fitted\nextends: %s\nbus:\n  peer_wait: %d\nfirmware:\n  scale: %g\n  poll: %d cycles\n", extends, f.PeerWait, f.Scale, f.Poll)
+	fmt.Fprintln(w, "# The costs that follow from it:")
+	for _, h := range spine.Handlers {
+		cost := table.Handler[h]
+		if _, err := fmt.Fprintf(w, "#   %-20s %4d cycles, %3d loads and stores; %s\n", h.String()+":", cost.Cycles, cost.Accesses, cost.Source); err != nil {
+			return err
+		}
+	}
+	return nil
+}
