@@ -94,3 +94,142 @@ func BenchmarkHold(b *testing.B) {
 		})
 	}
 }
+
+// mover owns timers that are armed, moved and cancelled at random.
+type mover struct {
+	e      *Engine
+	timers []Timer
+	state  holder // its generator only
+}
+
+func (m *mover) Handle(now Time, arg uint64) error {
+	return m.e.Arm(&m.timers[arg], now+1+Time(m.state.next()&(1<<20-1)))
+}
+
+func newMover(tb testing.TB, n int) *mover {
+	m := &mover{e: New(Options{}), timers: make([]Timer, n), state: holder{state: 88172645463325252}}
+	for i := range m.timers {
+		m.timers[i].Init(m, 0, uint64(i))
+		if err := m.Handle(0, uint64(i)); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return m
+}
+
+// churn moves timers, cancels every fourth and arms it again, and lets one in
+// four expire.
+func (m *mover) churn(tb testing.TB, operations int) {
+	for i := range operations {
+		x := m.state.next()
+		t := &m.timers[x%uint64(len(m.timers))]
+		switch i % 4 {
+		case 0:
+			m.e.Cancel(t)
+			fallthrough
+		case 1, 2:
+			if err := m.e.Arm(t, m.e.Now()+1+Time(x>>44)); err != nil {
+				tb.Fatal(err)
+			}
+		case 3:
+			if _, err := m.e.Step(); err != nil {
+				tb.Fatal(err)
+			}
+		}
+	}
+}
+
+// BenchmarkTimer measures timers that their owners keep: expire is the hold
+// model with Arm in place of Schedule; move re-arms a pending timer; cancel
+// cancels one and arms it again.
+func BenchmarkTimer(b *testing.B) {
+	for _, n := range []int{16, 1000, 100_000} {
+		b.Run(fmt.Sprintf("expire/N=%d", n), func(b *testing.B) {
+			m := newMover(b, n)
+			expire := func(events int) {
+				if err := m.e.RunWhile(context.Background(), func() bool { events--; return events >= 0 }); err != nil {
+					b.Fatal(err)
+				}
+			}
+			expire(10*n + 100_000)
+			b.ReportAllocs()
+			b.ResetTimer()
+			expire(b.N)
+			reportEvents(b)
+		})
+		b.Run(fmt.Sprintf("move/N=%d", n), func(b *testing.B) {
+			m := newMover(b, n)
+			m.churn(b, 10*n)
+			b.ReportAllocs()
+			b.ResetTimer()
+			for range b.N {
+				x := m.state.next()
+				if err := m.e.Arm(&m.timers[x%uint64(n)], m.e.Now()+1+Time(x>>44)); err != nil {
+					b.Fatal(err)
+				}
+			}
+			reportEvents(b)
+		})
+		b.Run(fmt.Sprintf("cancel/N=%d", n), func(b *testing.B) {
+			m := newMover(b, n)
+			m.churn(b, 10*n)
+			b.ReportAllocs()
+			b.ResetTimer()
+			for range b.N {
+				x := m.state.next()
+				t := &m.timers[x%uint64(n)]
+				m.e.Cancel(t)
+				if err := m.e.Arm(t, m.e.Now()+1+Time(x>>44)); err != nil {
+					b.Fatal(err)
+				}
+			}
+			reportEvents(b)
+		})
+	}
+}
+
+// BenchmarkAdvance is a component that runs inline, with another's timer far
+// ahead.
+func BenchmarkAdvance(b *testing.B) {
+	e := New(Options{})
+	var far Timer
+	far.Init(&holder{e: e}, 0, 0)
+	if err := e.Arm(&far, MaxTime); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	for range b.N {
+		if !e.Advance(e.Now()+30*Nanosecond, 0) {
+			b.Fatal("refused")
+		}
+	}
+	reportEvents(b)
+}
+
+// BenchmarkTies is bursts of simultaneous events.
+func BenchmarkTies(b *testing.B) {
+	for _, n := range []int{16, 1000, 100_000} {
+		b.Run(fmt.Sprintf("N=%d", n), func(b *testing.B) {
+			e := New(Options{})
+			left := 0
+			var h handlerFunc
+			h = func(now Time, arg uint64) error {
+				if left--; left <= 0 {
+					e.Stop()
+				}
+				return e.Schedule(now+30*Nanosecond, Priority(arg&3), h, arg)
+			}
+			for i := range n {
+				must(b, e.Schedule(0, 0, h, uint64(i)))
+			}
+			left = 3*n + 10_000
+			must(b, e.Run(context.Background()))
+			b.ReportAllocs()
+			b.ResetTimer()
+			left = b.N
+			must(b, e.Run(context.Background()))
+			reportEvents(b)
+		})
+	}
+}

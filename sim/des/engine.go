@@ -292,6 +292,11 @@ func (e *Engine) pull() *Timer {
 	if e.near.n == 0 {
 		t = nil
 		if w.n > 0 {
+			if w.batch == 1 && len(e.far) == 0 {
+				if t = w.popSingle(); t != nil {
+					return t
+				}
+			}
 			w.refill(&e.near)
 			t = e.near.head
 		}

@@ -211,7 +211,7 @@ func TestOracle(t *testing.T) {
 					for i := range w.timers {
 						w.timers[i].Init(twinTimer{w, i}, Priority(i%3), uint64(i)*1000)
 					}
-					for n := 0; n < 2500; n++ {
+					for n := 0; n < 1500/raceFactor; n++ {
 						if n < 50 || rng.IntN(4) == 0 || len(w.o.list) == 0 {
 							w.operate()
 							continue

@@ -43,7 +43,7 @@ func (s *Stream) Uint64N(n uint64) uint64 {
 	// answers, which are drawn again.
 	hi, lo := bits.Mul64(s.Uint64(), n)
 	if lo < n {
-		for limit := -n % max(n, 1); lo < limit; {
+		for favoured := -n % n; lo < favoured; {
 			hi, lo = bits.Mul64(s.Uint64(), n)
 		}
 	}

@@ -21,6 +21,9 @@ const (
 	// minCredit is the least number of events between two looks.
 	minCredit = 1 << 10
 
+	// maxWidth bounds the ideal width, in eighths of a ps.
+	maxWidth = 1 << 59
+
 	// firstShift is the logarithm of the first bucket width in ps, about a
 	// tenth of a microsecond, before any event has been measured.
 	firstShift = 17
@@ -81,7 +84,7 @@ func (e *Engine) tune() {
 	}
 	slots := slotsFor(pending)
 	ideal := idealWidth(pending, elapsed, w.taken, slots)
-	have := uint64(1) << w.shift
+	have := uint64(8) << w.shift
 	same := slots == len(w.slots)
 	if !same && len(w.slots) < slots*16 && len(w.slots) > slots {
 		// Too many slots by little: keep them, at their width.
@@ -89,7 +92,7 @@ func (e *Engine) tune() {
 		ideal = idealWidth(pending, elapsed, w.taken, slots)
 		same = true
 	}
-	if same && have*8 >= ideal*narrowest && have*8 <= ideal*widest {
+	if same && have >= ideal*narrowest/8 && have <= ideal*widest/8 {
 		e.startCredit(pending)
 		return
 	}
@@ -110,16 +113,16 @@ func (e *Engine) rebuild() {
 	e.relayout(slots, 0)
 }
 
-// idealWidth is the bucket width at which n slots reach twice as far as the
-// pending events last at the measured rate, in ps, at least 1.
+// idealWidth is the bucket width at which the slots reach twice as far as the
+// pending events last at the measured rate, in eighths of a ps, at least 8.
 func idealWidth(pending int, elapsed Time, taken, slots int) uint64 {
-	hi, lo := bits.Mul64(uint64(elapsed), 2*uint64(pending))
+	hi, lo := bits.Mul64(uint64(elapsed), 16*uint64(pending))
 	div := uint64(max(taken, 1)) * uint64(slots)
 	if hi >= div {
-		return 1 << 62
+		return maxWidth
 	}
 	q, _ := bits.Div64(hi, lo, div)
-	return min(max(q, 1), 1<<62)
+	return min(max(q, 8), maxWidth)
 }
 
 // startCredit begins the next stretch of measurement.
@@ -173,9 +176,9 @@ func (e *Engine) relayout(slots int, ideal uint64) {
 		// Where delays are uniform, the longest is three times the mean
 		// distance of what is pending.
 		mean, _ := bits.Div64(hi, lo, uint64(count))
-		ideal = min(mean, 1<<61) * 3 / uint64(slots)
+		ideal = min(max(mean/uint64(slots)*24, 8), maxWidth)
 	}
-	w.shift = uint8(bits.Len64(max(min(ideal, 1<<60)*narrowest/8, 1) - 1))
+	w.shift = uint8(bits.Len64((ideal*narrowest/8+7)/8 - 1))
 	w.cur = int64(e.now>>w.shift) - 1
 	w.batch = min(max(count/64, 1), maxBatch)
 	for all != nil {

@@ -27,11 +27,9 @@ type wheel struct {
 // push links t into the bucket of its time, which the ring covers.
 func (w *wheel) push(t *Timer) {
 	slot := uint64(t.at>>(w.shift&63)) & w.reach
-	head := &w.slots[slot]
-	old := *head
-	t.next = old
-	old.prev = t
-	*head = t
+	t.next = w.slots[slot]
+	t.next.prev = t
+	w.slots[slot] = t
 	t.pos = int32(slot)
 	t.in = inWheel
 	w.used[slot>>6] |= 1 << (slot & 63)
@@ -79,6 +77,22 @@ func (w *wheel) nextWord(word uint64) uint64 {
 		w.index[i] &^= rest & -rest
 		rest &= rest - 1
 	}
+}
+
+// popSingle moves the ring to the next bucket in use and, if that holds but one
+// event, unlinks and returns it; else it returns nil and refill is due.
+func (w *wheel) popSingle() *Timer {
+	from := uint64(w.cur+1) & w.reach
+	slot := w.nextUsed(from)
+	t := w.slots[slot]
+	if t.next != &w.end {
+		return nil
+	}
+	w.cur += 1 + int64((slot-from)&w.reach)
+	w.slots[slot] = &w.end
+	w.used[slot>>6] &^= 1 << (slot & 63)
+	w.n--
+	return t
 }
 
 // maxBatch is the most buckets that refill moves at once: about as many cache
