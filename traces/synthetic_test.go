@@ -291,7 +291,7 @@ func (s *synth) effect(card uint8, m synthMessage, id ID) {
 	case EnqRouterIn:
 		self(RouterIn, 0)
 	case RouterIn:
-		if s.rng.IntN(500) == 0 {
+		if s.rng.IntN(100) == 0 {
 			s.add(Record{Kind: KindLeave, Event: NoEvent, Card: card, Peer: 0, Queue: NoQueue, Start: s.now, End: s.now, Packet: p.number, Bytes: p.bytes, Verdict: VerdictDropped, Reason: ReasonTTLExpired, Cause: id})
 			self(FreeBuffer, 0)
 			return

@@ -140,16 +140,10 @@ type AroundGap struct {
 }
 
 type gapWindow struct {
-	gap  GapSpan
-	buf  *Buffer
-	c    *compiled
-	open bool // later records may belong to it
+	gap GapSpan
+	buf *Buffer
+	c   *compiled
 }
-
-// gapGrace is how much longer than its margin a window stays open, in units of
-// its span: records come by their End, so one that began inside the window may
-// come later by its own length.
-const gapGrace = 1
 
 // NewAroundGap returns such a sink with a ring of n records. The windows
 // together take about 20 bytes for each record in them.
@@ -161,13 +155,9 @@ func NewAroundGap(k int, margin des.Time, n int, next Sink) *AroundGap {
 func (a *AroundGap) Record(r *Record) error {
 	_ = a.ring.Record(r)
 	for i := range a.windows {
-		w := &a.windows[i]
-		if !w.open {
-			continue
-		}
-		if span := w.c.f.To - w.c.f.From; r.End > w.c.f.To+gapGrace*span {
-			w.open = false
-		} else if w.c.keep(r) {
+		// However late it is: records come by their end, and a long one may
+		// have begun within the window.
+		if w := &a.windows[i]; w.c.keep(r) {
 			_ = w.buf.Record(r)
 		}
 	}
@@ -177,7 +167,7 @@ func (a *AroundGap) Record(r *Record) error {
 	}
 	g := a.worst.gaps[i]
 	f := around(g, a.margin)
-	w := gapWindow{gap: g, buf: NewBuffer(nil, 0), c: f.compile(), open: true}
+	w := gapWindow{gap: g, buf: NewBuffer(nil, 0), c: f.compile()}
 	for j := range a.ring.Len() {
 		if old := a.ring.At(j); w.c.keep(old) {
 			_ = w.buf.Record(old)
