@@ -26,42 +26,54 @@ func (o *orbit) deficit(w work, x, j, e, g int64) int64 {
 	if j <= 0 {
 		return most
 	}
-	f0 := o.free(x)
-	scan := func(from, to int64) {
-		// D and its remainder r = n·D − k·a are carried along.
-		k := e + from - 1
-		d := w.demand(k)
-		r := w.n*d - min(k, w.n)*w.a
-		for i := from; i <= to; i++ {
-			if k++; k <= w.n {
-				if r < w.a {
-					r += w.n
-					d++
-					if r < w.a {
-						r += w.n
-						d++
-					}
-				}
-				r -= w.a
-			}
-			if v := o.free(x+i) - f0 - d; v > most {
-				most = v
-			}
-		}
-	}
 	o.place(x + j) // so that the period is known if it is reached
 	head := j
 	if o.period != 0 {
 		head = max(int64(o.pre)-x, 0) + int64(o.period)
 	}
 	if j <= head+int64(o.period) {
-		scan(1, j)
-		return most
+		return o.scan(w, x, 1, j, e, most)
 	}
 	// F(i) − D(e+i) is monotone along i, i+period, i+2·period, …: F grows by
 	// the same in each period, and D is the ceiling of a line.
-	scan(1, head)
-	scan(j-int64(o.period)+1, j)
+	most = o.scan(w, x, 1, head, e, most)
+	return o.scan(w, x, j-int64(o.period)+1, j, e, most)
+}
+
+// scan raises most to the maximum of F(i) − D(e+i) over from ≤ i ≤ to. It
+// steps along the table, with D and its remainder r = n·D − k·a, k = e + i.
+func (o *orbit) scan(w work, x, from, to, e, most int64) int64 {
+	k := e + from - 1
+	d := w.demand(k)
+	r := w.n*d - min(k, w.n)*w.a
+	cell, periods := o.place(x + from)
+	more := -o.free(x)
+	per := int64(0)
+	if o.period != 0 {
+		per = o.freesPerPeriod()
+		more += periods * per
+	}
+	for i := from; i <= to; i++ {
+		if cell == len(o.frees) {
+			// Behind the period's last cell comes its second: the first is
+			// the same as the last.
+			cell = o.pre + 1
+			more += per
+		}
+		if k++; k <= w.n {
+			if r < w.a {
+				r += w.n
+				d++
+				if r < w.a {
+					r += w.n
+					d++
+				}
+			}
+			r -= w.a
+		}
+		most = max(most, int64(o.frees[cell])+more-d)
+		cell++
+	}
 	return most
 }
 

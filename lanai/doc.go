@@ -48,7 +48,7 @@
 // # Left out
 //
 // Interrupts (firmware of this family masks them and polls), the second
-// register context, JTAG and EEPROM, byte lanes on the memory bus (a part-word
+// register context, reset and halt by the control words, JTAG and EEPROM, byte lanes on the memory bus (a part-word
 // access costs as much as a word), and words that wait in the receive FIFO
 // between two armed buffers: a stream begins afresh when it is armed.
 package lanai

@@ -53,9 +53,8 @@ type MemoryBus struct {
 	body  int64
 	end   int64
 	tail  struct {
-		state          busState
-		asked, granted [numEngines]int32
-		free           int64
+		state busState
+		passed
 	}
 
 	dirty bool // the segment has to be made anew
@@ -119,7 +118,7 @@ func (m *MemoryBus) segment() {
 			m.body, m.end = 0, 0
 			return
 		} else if t.active && m.state.pace[c] != 0 {
-			if k := o.first(colAsked+column(c), t.ask) - 1; k < m.body {
+			if k := o.firstAsked(c, t.ask) - 1; k < m.body {
 				m.body, tail = k, 1
 			}
 		}
@@ -147,9 +146,7 @@ func (m *MemoryBus) segment() {
 			limit[c] = int32(min(t.ask-asked[c], int64(noLimit)))
 		}
 	}
-	var free int32
-	m.tail.asked, m.tail.granted, free = m.arb.cycle(&m.tail.state, &limit)
-	m.tail.free = int64(free)
+	m.tail.passed = m.arb.cycle(&m.tail.state, &limit)
 }
 
 // sums is what the engines ask for and get from the segment's start to offset

@@ -49,10 +49,15 @@ type arbiter struct {
 
 const noLimit = int32(1) << 30
 
-// cycle passes one cycle: limit bounds the new words of each engine, asked
-// and granted are what it asked for anew and got, free what is left for the
-// processor.
-func (a *arbiter) cycle(s *busState, limit *[numEngines]int32) (asked, granted [numEngines]int32, free int32) {
+// passed is what happened in one cycle.
+type passed struct {
+	asked, granted [numEngines]int32 // new words asked for, and words granted
+	held           [numEngines]bool  // the pace stood still
+	free           int32             // left for the processor
+}
+
+// cycle passes one cycle; limit bounds the new words of each engine.
+func (a *arbiter) cycle(s *busState, limit *[numEngines]int32) (out passed) {
 	left := a.slots
 	for _, c := range a.order {
 		b := s.backlog[c]
@@ -62,24 +67,26 @@ func (a *arbiter) cycle(s *busState, limit *[numEngines]int32) (asked, granted [
 				n, next := p.newWords(s.phase[c])
 				n = min(n, limit[c])
 				s.phase[c] = next
-				asked[c] = n
+				out.asked[c] = n
 				b += n
+			} else {
+				out.held[c] = true
 			}
 		}
 		g := min(b, left)
 		left -= g
-		granted[c] = g
+		out.granted[c] = g
 		s.backlog[c] = b - g
 	}
-	return asked, granted, min(left, 2)
+	out.free = min(left, 2)
+	return out
 }
 
-// cell is what has been asked, granted and left over since an orbit's start.
+// cell is what has been asked and granted since an orbit's start.
 type cell struct {
 	state   uint64 // packed, at this boundary
 	asked   [numEngines]int32
 	granted [numEngines]int32
-	free    int32
 }
 
 // maxOrbit bounds an orbit's table, in cycles. A pattern whose period was not
@@ -95,17 +102,20 @@ const firstCells = 64
 // looks, up to the first repetition of a state.
 type orbit struct {
 	arb    *arbiter
-	cells  []cell // cells[k]: after k cycles
-	anchor int    // Brent's: the cell whose return is waited for
-	pre    int    // cells before the period
-	period int    // 0 while unknown
-	idle   bool   // nothing is asked or pending: all slots are the processor's
+	cells  []cell  // cells[k]: after k cycles
+	frees  []int32 // frees[k]: what was left to the processor in k cycles
+	start  busState
+	held   [numEngines]bool // the engine's pace stands still in some cell
+	anchor int              // Brent's: the cell whose return is waited for
+	pre    int              // cells before the period
+	period int              // 0 while unknown
+	idle   bool             // nothing is asked or pending: all slots are the processor's
 	polls  []pollTable
 	evict  int
 }
 
 func newOrbit(a *arbiter, state uint64) *orbit {
-	o := &orbit{arb: a, cells: make([]cell, 1, 8)}
+	o := &orbit{arb: a, cells: make([]cell, 1, firstCells/2), frees: make([]int32, 1, firstCells/2), start: unpack(state)}
 	o.cells[0].state = state
 	o.idle = state == 0 && a.slots >= 2
 	o.extend(firstCells)
@@ -119,14 +129,15 @@ func (o *orbit) extend(k int) {
 		at := len(o.cells) - 1
 		last := o.cells[at]
 		s := unpack(last.state)
-		asked, granted, free := o.arb.cycle(&s, &lim)
+		now := o.arb.cycle(&s, &lim)
 		last.state = s.pack()
 		for c := range numEngines {
-			last.asked[c] += asked[c]
-			last.granted[c] += granted[c]
+			last.asked[c] += now.asked[c]
+			last.granted[c] += now.granted[c]
+			o.held[c] = o.held[c] || now.held[c]
 		}
-		last.free += free
 		o.cells = append(o.cells, last)
+		o.frees = append(o.frees, o.frees[at]+now.free)
 		o.arb.cells++
 		at++
 		if last.state == o.cells[o.anchor].state {
@@ -153,6 +164,10 @@ func (o *orbit) place(k int64) (cell int, periods int64) {
 		o.extend(int(min(k, maxOrbit)))
 		if k >= int64(len(o.cells)) {
 			d := k - int64(o.pre)
+			if d < 1<<32 {
+				n := uint32(d) / uint32(o.period)
+				return o.pre + int(uint32(d)-n*uint32(o.period)), int64(n)
+			}
 			n := d / int64(o.period)
 			return o.pre + int(d-n*int64(o.period)), n
 		}
@@ -162,16 +177,18 @@ func (o *orbit) place(k int64) (cell int, periods int64) {
 
 // free is the accesses left to the processor in the first k cycles.
 func (o *orbit) free(k int64) int64 {
-	if k < int64(len(o.cells)) {
-		return int64(o.cells[k].free)
+	if k < int64(len(o.frees)) {
+		return int64(o.frees[k])
 	}
 	i, n := o.place(k)
-	v := int64(o.cells[i].free)
+	v := int64(o.frees[i])
 	if n != 0 {
-		v += n * int64(o.cells[o.pre+o.period].free-o.cells[o.pre].free)
+		v += n * o.freesPerPeriod()
 	}
 	return v
 }
+
+func (o *orbit) freesPerPeriod() int64 { return int64(o.frees[o.pre+o.period] - o.frees[o.pre]) }
 
 // sums is what the engines have asked for and got in the first k cycles.
 func (o *orbit) sums(k int64) (asked, granted [numEngines]int64) {
@@ -190,7 +207,7 @@ func (o *orbit) sums(k int64) (asked, granted [numEngines]int64) {
 	return asked, granted
 }
 
-// column picks one of a cell's sums.
+// column is one of an orbit's sums.
 type column uint8
 
 const (
@@ -199,14 +216,15 @@ const (
 	colGranted = colAsked + column(numEngines)
 )
 
-func (x *cell) at(col column) int32 {
+// at is column col's sum in cell k.
+func (o *orbit) at(k int, col column) int64 {
 	switch {
 	case col == colFree:
-		return x.free
+		return int64(o.frees[k])
 	case col < colGranted:
-		return x.asked[col-colAsked]
+		return int64(o.cells[k].asked[col-colAsked])
 	default:
-		return x.granted[col-colGranted]
+		return int64(o.cells[k].granted[col-colGranted])
 	}
 }
 
@@ -221,24 +239,37 @@ func (o *orbit) first(col column, v int64) int64 {
 	if v <= 0 {
 		return 0
 	}
-	for k := len(o.cells) - 1; int64(o.cells[k].at(col)) < v; k = len(o.cells) - 1 {
+	k := len(o.cells) - 1
+	for o.at(k, col) < v {
 		// Not within what has been worked out.
 		if o.period == 0 && k < maxOrbit {
-			// At least (v − at)/slots cycles more.
-			o.extend(k + max(1, int(min(int64(maxOrbit), (v-int64(o.cells[k].at(col)))/int64(maxPerCycle)))))
+			// At least (v − at)/maxPerCycle cycles more.
+			o.extend(k + max(1, int(min(int64(maxOrbit), (v-o.at(k, col))/int64(maxPerCycle)))))
+			k = len(o.cells) - 1
 			continue
 		}
 		if o.period == 0 {
 			return never
 		}
-		per := int64(o.cells[o.pre+o.period].at(col) - o.cells[o.pre].at(col))
+		per := o.at(o.pre+o.period, col) - o.at(o.pre, col)
 		if per == 0 {
 			return never
 		}
-		n := (v - int64(o.cells[k].at(col)) + per - 1) / per
+		n := (v - o.at(k, col) + per - 1) / per
 		return o.search(col, v-n*per, o.pre) + n*int64(o.period)
 	}
 	return o.search(col, v, 0)
+}
+
+// firstAsked is the fewest cycles after which engine c, which has a pace, has
+// asked for v ≥ 1 words, or never.
+func (o *orbit) firstAsked(c Client, v int64) int64 {
+	if o.period == 0 || o.held[c] {
+		return o.first(colAsked+column(c), v)
+	}
+	// The pace never stands still: ceil((k·p − phase)/q) ≥ v.
+	p := o.arb.paces[o.start.pace[c]]
+	return ((v-1)*int64(p.q)+int64(o.start.phase[c]))/int64(p.p) + 1
 }
 
 // maxPerCycle is more than any column can grow by in a cycle.
@@ -249,7 +280,7 @@ func (o *orbit) search(col column, v int64, lo int) int64 {
 	hi := len(o.cells) - 1
 	for lo < hi {
 		m := int(uint(lo+hi) >> 1)
-		if int64(o.cells[m].at(col)) >= v {
+		if o.at(m, col) >= v {
 			hi = m
 		} else {
 			lo = m + 1

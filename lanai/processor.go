@@ -147,7 +147,7 @@ func (p *Processor) begin(mode processorMode, d Demand, n int64) error {
 func (p *Processor) Start() des.Time { return p.begun }
 
 // PollsEnded is the number of polls of the present run whose end is not after
-// now; of the last run when none is in progress.
+// now. When none is in progress it is that of the last run, or 1 after a box.
 func (p *Processor) PollsEnded() int64 {
 	if p.mode != modePolls {
 		return p.done
@@ -248,7 +248,7 @@ func (m *MemoryBus) follow(w work, x *int64, to int64, r *progress) bool {
 	}
 	if end < 0 && *x < to {
 		r.elapsed++
-		r.got = min(r.got+m.tail.free, w.demand(r.elapsed))
+		r.got = min(r.got+int64(m.tail.free), w.demand(r.elapsed))
 		*x = to
 		if r.elapsed >= w.n && r.got == w.a {
 			end = to
