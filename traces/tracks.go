@@ -132,7 +132,8 @@ func onFlow(r *Record) (on, ends bool) {
 	case KindTransfer, KindReceive, KindSend, KindEnter, KindDepart:
 		return true, false
 	case KindLeave:
-		return true, r.Verdict == VerdictDropped
+		// A packet that had a buffer goes on until that is free.
+		return true, r.Verdict == VerdictDropped && (r.Reason == ReasonFIFOFull || r.Reason == ReasonNoBufferDiscard)
 	}
 	return false, false
 }
