@@ -111,6 +111,7 @@ type pathCard struct {
 	engine   queue[engineSpan]
 	levels   queue[pathLevel]
 	backlog  uint32 // at from
+	waiting  openWait
 
 	own  []pathSpan // scratch
 	cuts []des.Time
@@ -194,7 +195,9 @@ func (c *CriticalPath) Record(r *Record) error {
 		case StepOutput:
 			s.kind, s.other = PathOutput, PathOutput
 		}
-		c.card(r.Card).span(s)
+		k := c.card(r.Card)
+		k.endWait(r.Event, r.Packet, r.Start, r.Ready)
+		k.span(s)
 	case KindPolls:
 		c.card(r.Card).span(pathSpan{r.Start, r.End, 0, PathPolls, PathPolls, true})
 	case KindTransfer:
@@ -216,19 +219,13 @@ func (c *CriticalPath) Record(r *Record) error {
 			c.card(r.Card).span(pathSpan{r.Start, r.End, r.Packet, PathWire, PathWire, false})
 		}
 	case KindWait:
-		kind := PathUnrecorded
-		switch r.Reason {
-		case ReasonNoBuffer:
-			kind = PathBufferWait
-		case ReasonNoCredit:
-			kind = PathCreditWait
-		case ReasonEngineBusy:
-			kind = PathEngineWait
-		default:
-			return nil // the processor, or nothing an ingress card waits for
-		}
 		if r.Packet != 0 {
-			c.card(r.Card).span(pathSpan{r.Start, waitReady(r), r.Packet, kind, kind, false})
+			k := c.card(r.Card)
+			k.endWait(NoEvent, 0, 0, 0)
+			k.waiting.begin(r)
+			if ready, ok := k.waiting.settled(); ok {
+				k.addWait(ready)
+			}
 		}
 	case KindEnter:
 		if r.Packet != 0 {
@@ -251,6 +248,31 @@ func (c *CriticalPath) Record(r *Record) error {
 		c.depart(c.card(r.Card), r)
 	}
 	return nil
+}
+
+// endWait ends a wait that is open with the record of a handler.
+func (k *pathCard) endWait(ev Event, packet uint64, start, ready des.Time) {
+	if k.waiting.open {
+		k.addWait(k.waiting.until(ev, packet, start, ready))
+	}
+}
+
+// addWait takes the open wait, for as long as its reason held; the rest, and
+// waits for other reasons, are the processor's.
+func (k *pathCard) addWait(ready des.Time) {
+	w := &k.waiting
+	w.open = false
+	kind := PathBufferWait
+	switch w.reason {
+	case ReasonNoBuffer:
+	case ReasonNoCredit:
+		kind = PathCreditWait
+	case ReasonEngineBusy:
+		kind = PathEngineWait
+	default:
+		return
+	}
+	k.span(pathSpan{w.start, ready, w.packet, kind, kind, false})
 }
 
 func (k *pathCard) span(s pathSpan) {

@@ -75,8 +75,9 @@ func handPath() []Record {
 	h.backlog(0, 2, 165)
 	h.polls(0, 18, 6, 158, 176)
 	h.backlog(0, 1, 176)
-	h.wait(0, ReasonNoCredit, 3, 158, 175, 176)
-	h.box(0, PeerToPeerStart, 3, 176, 179)
+	h.wait(0, ReasonNoCredit, 3, 158, 158, 176) // the handler's record tells until when
+	h.recs[len(h.recs)-1].Event = PeerToPeerStart
+	h.box(0, PeerToPeerStart, 3, 176, 179).Ready = us(175)
 	h.box(0, DMAStartHandler, 3, 179, 181)
 	h.box(0, DMAGenericStart, 3, 181, 183)
 	h.box(0, DMAStartBody, 3, 183, 185)
@@ -191,6 +192,12 @@ func (o *oracle) path(card int, from, to des.Time, packet uint64) (by [NumPathKi
 			arrived = r.End
 		}
 	}
+	held := make([]des.Time, len(recs))
+	for i := range recs {
+		if recs[i].Kind == KindWait && recs[i].Packet == packet {
+			held[i] = o.held(&recs[i])
+		}
+	}
 	slices.Sort(cuts)
 	cuts = slices.Compact(cuts)
 	for i := 1; i < len(cuts); i++ {
@@ -230,11 +237,11 @@ func (o *oracle) path(card int, from, to des.Time, packet uint64) (by [NumPathKi
 				set(1, PathTransfer)
 			case r.Kind == KindTransfer && mine && r.Ready <= a && b <= r.Start:
 				set(2, PathBusWait)
-			case r.Kind == KindWait && mine && covers && b <= r.Ready && r.Reason == ReasonNoBuffer:
+			case r.Kind == KindWait && mine && covers && b <= held[j] && r.Reason == ReasonNoBuffer:
 				set(3, PathBufferWait)
-			case r.Kind == KindWait && mine && covers && b <= r.Ready && r.Reason == ReasonNoCredit:
+			case r.Kind == KindWait && mine && covers && b <= held[j] && r.Reason == ReasonNoCredit:
 				set(3, PathCreditWait)
-			case r.Kind == KindWait && mine && covers && b <= r.Ready && r.Reason == ReasonEngineBusy:
+			case r.Kind == KindWait && mine && covers && b <= held[j] && r.Reason == ReasonEngineBusy:
 				set(3, PathEngineWait)
 			case r.Kind == KindReceive && mine && covers:
 				set(4, PathWire)

@@ -113,6 +113,7 @@ type cardMeasure struct {
 	busHeld                         des.Time
 	transfers                       [NumEvents + 1]eventTotal
 	waits                           [NumReasons]eventTotal
+	waiting                         openWait
 
 	lane *lane // nil until a packet enters here
 }
@@ -236,6 +237,7 @@ func (m *Measures) box(r *Record) error {
 	if c.runOpen {
 		c.closeRun(m, r.Ready)
 	}
+	c.endWait(ev, r.Packet, r.Start, r.Ready)
 	step := eventSteps[ev]
 	s := m.packets.get(r.Packet)
 	if s != nil {
@@ -282,27 +284,35 @@ func (m *Measures) box(r *Record) error {
 	return nil
 }
 
-// wait splits a wait where its precondition was met: from Ready on the packet
-// waited for the dispatcher only.
+// wait counts a wait when it is known until when its reason held.
 func (m *Measures) wait(r *Record) {
 	if int(r.Reason) >= NumReasons {
 		return
 	}
 	c := m.card(r.Card)
-	ready := waitReady(r)
-	c.waits[r.Reason].add(ready - r.Start)
-	if ready < r.End && r.Reason != ReasonLowerPriority {
-		c.waits[ReasonLowerPriority].add(r.End - ready)
+	c.endWait(NoEvent, 0, 0, 0)
+	c.waiting.begin(r)
+	if ready, ok := c.waiting.settled(); ok {
+		c.addWait(ready)
 	}
 }
 
-// waitReady is the end of the time for which a wait's reason held. A wait for
-// the dispatcher alone, or one that does not say, holds to its end.
-func waitReady(r *Record) des.Time {
-	if r.Reason == ReasonLowerPriority || r.Ready < r.Start || r.Ready > r.End || r.Ready == 0 {
-		return r.End
+// endWait ends a wait that is open with the record of a handler.
+func (c *cardMeasure) endWait(ev Event, packet uint64, start, ready des.Time) {
+	if c.waiting.open {
+		c.addWait(c.waiting.until(ev, packet, start, ready))
 	}
-	return r.Ready
+}
+
+// addWait splits the open wait: from ready on the packet waited for the
+// dispatcher only.
+func (c *cardMeasure) addWait(ready des.Time) {
+	w := &c.waiting
+	w.open = false
+	c.waits[w.reason].add(ready - w.start)
+	if ready < w.end {
+		c.waits[ReasonLowerPriority].add(w.end - ready)
+	}
 }
 
 // pollRun counts a run. Time that a run spends before the message it finds is
@@ -481,6 +491,7 @@ func (m *Measures) Finish(end des.Time) (*Result, error) {
 		if c == nil {
 			continue
 		}
+		c.endWait(NoEvent, 0, 0, 0)
 		if c.runOpen {
 			c.closeRun(m, c.runEnd)
 		}

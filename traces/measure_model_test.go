@@ -301,7 +301,11 @@ func (m *model) wait(c *modelCard, x modelMessage, why Reason) {
 		why = ReasonLowerPriority
 	}
 	if x.at < m.now {
-		m.add(Record{Kind: KindWait, Event: x.event, Card: uint8(c.n), Peer: NoCard, Queue: 6, Start: x.at, End: m.now, Ready: x.ready, Packet: x.packet.id, Cause: x.cause, Reason: why, ID: m.id(c.n)})
+		ready := x.at // the handler's record tells
+		if m.rng.IntN(2) == 0 {
+			ready = x.ready
+		}
+		m.add(Record{Kind: KindWait, Event: x.event, Card: uint8(c.n), Peer: NoCard, Queue: 6, Start: x.at, End: m.now, Ready: ready, Packet: x.packet.id, Cause: x.cause, Reason: why, ID: m.id(c.n)})
 	}
 }
 

@@ -313,6 +313,18 @@ func (o *oracle) latencies(card int) (gap, ingress, fast, total, upstream []des.
 	return gap, ingress, fast, total, upstream
 }
 
+// held is until when a wait's reason held.
+func (o *oracle) held(w *Record) des.Time {
+	if w.Reason == ReasonLowerPriority || w.Reason == ReasonNoBuffer {
+		return w.End
+	}
+	if w.Ready > w.Start {
+		return w.Ready
+	}
+	b := o.on(int(w.Card), func(r *Record) bool { return box(w.Event)(r) && r.Packet == w.Packet && r.Start == w.End })
+	return b[0].Ready
+}
+
 type checker struct {
 	t    *testing.T
 	name string
@@ -636,8 +648,9 @@ func (c checker) use(o *oracle, r *Result) {
 				waits[x.Reason] += x.End - x.Start
 				continue
 			}
-			waits[x.Reason] += x.Ready - x.Start
-			waits[ReasonLowerPriority] += x.End - x.Ready
+			ready := o.held(&x)
+			waits[x.Reason] += ready - x.Start
+			waits[ReasonLowerPriority] += x.End - ready
 		}
 		for _, w := range u.Waits {
 			reason, _ := ReasonByName(w.Reason)
