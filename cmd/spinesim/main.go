@@ -75,7 +75,7 @@ static with dynamic schedules.`,
 	})
 	root.SetVersionTemplate("spinesim {{.Version}}\n")
 	addProfiling(root)
-	root.AddCommand(newVersion(), newScenario(), newRun(), newReplay(), newCalibrate(), newMaxRate())
+	root.AddCommand(newVersion(), newScenario(), newRun(), newReplay(), newCalibrate(), newMaxRate(), newCompare())
 	return root
 }
 
