@@ -61,6 +61,9 @@ func (s *Scenario) cardSpec(i int) (lanai.Spec, error) {
 		c.Clock = f
 	}
 	c.Target.DataWait = s.Bus.PeerWait
+	// The first data phase cannot come before the target has decoded its
+	// address.
+	c.Target.WriteWait = max(c.Target.WriteWait, c.Target.Devsel-s.Bus.PeerWait)
 	c.Bus = s.busSpec()
 	return c, nil
 }
