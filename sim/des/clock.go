@@ -145,10 +145,7 @@ func (c Clock) Duration(n Cycles) Time {
 		return 0
 	}
 	if int64(n) <= c.last {
-		if d := c.times(uint64(n)); d <= uint64(MaxTime) {
-			return Time(d)
-		}
-		return MaxTime
+		return Time(c.times(uint64(n)))
 	}
 	d, err := c.CyclesTime(n)
 	if err != nil {
@@ -181,13 +178,10 @@ func (c Clock) Cycles(d Time) Cycles {
 		return 0
 	}
 	n := c.floor(uint64(d)) // at most d, since a period is at least 1 ps
-	// One more may still round down to d.
+	// What fits exactly fits rounded, d being whole; one more may still round
+	// down to d.
 	if up, err := c.CyclesTime(Cycles(n + 1)); err == nil && up <= d {
 		n++
-	}
-	// The exact n periods fit d, but their rounding may not.
-	for n > 0 && c.Duration(Cycles(n)) > d {
-		n--
 	}
 	return Cycles(n)
 }

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func mustClock(tb testing.TB, freq string, phase Time) Clock {
@@ -162,6 +164,38 @@ func TestFrequencyOffset(t *testing.T) {
 	}
 	if f, err = (Frequency{}).Offset(1); !errors.Is(err, ErrRange) {
 		t.Errorf("no frequency +1 ppb = %v, %v", f, err)
+	}
+}
+
+func TestClockReports(t *testing.T) {
+	c := mustClock(t, "33 1/3 MHz", 10)
+	if got, want := c.String(), "33 1/3 MHz from 10 ps"; got != want {
+		t.Errorf("clock prints %q, want %q", got, want)
+	}
+	if got := mustClock(t, "33 MHz", 0).String(); got != "33 MHz" {
+		t.Errorf("clock prints %q", got)
+	}
+	if c.Frequency() != (Frequency{100_000_000, 3}) || c.Phase() != 10 {
+		t.Errorf("frequency %v, phase %v", c.Frequency(), c.Phase())
+	}
+	got := []float64{
+		c.Frequency().Hz(), Frequency{}.Hz(), Rate{1, 8}.BytesPerSecond(), Rate{}.BytesPerSecond(),
+		(55 * Microsecond).Microseconds(), (-Millisecond).Seconds(),
+	}
+	want := []float64{1e8 / 3.0, 0, 0.125, 0, 55, -0.001}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("as floating point (-want +got):\n%s", diff)
+	}
+	// Near the end of time, Duration is one of the saturating kind.
+	slow := mustClock(t, "1/9000000 Hz", 5*Second)
+	for n, want := range map[Cycles]Time{1: 9_000_000 * Second, 2: MaxTime} {
+		if got := slow.Duration(n); got != want {
+			t.Errorf("%v of %v take %v, want %v", n, slow, got, want)
+		}
+	}
+	late := mustClock(t, "1/9000000 Hz", 9_000_000*Second)
+	if got := late.Duration(1); got != 9_000_000*Second || late.LastEdge() != 0 {
+		t.Errorf("a phase shortened a duration to %v; last edge %d", got, late.LastEdge())
 	}
 }
 

@@ -1,6 +1,7 @@
 package des
 
 import (
+	"encoding/json"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -177,6 +178,39 @@ func TestQuantityRoundTrip(t *testing.T) {
 		reread(t, f, f.String(), ParseFrequency)
 		r := Rate{num / g, den / g}
 		reread(t, r, r.String(), ParseRate)
+	}
+}
+
+// TestQuantityText is what scenario files and JSON go through.
+func TestQuantityText(t *testing.T) {
+	type spec struct {
+		Time   Time
+		Clock  Frequency
+		Link   Rate
+		Memory Bytes
+		Cost   Cycles
+		Skew   Deviation
+	}
+	want := spec{55 * Microsecond, Frequency{100_000_000, 3}, Rate{160e6, 1}, MiB, 132, -20 * PartPerMillion}
+	text, err := json.Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const doc = `{"Time":"55 µs","Clock":"33 1/3 MHz","Link":"160 MB/s","Memory":"1 MiB","Cost":"132 cycles","Skew":"-20 ppm"}`
+	if diff := cmp.Diff(doc, string(text)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	var got spec
+	if err := json.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, key := range []string{"Time", "Clock", "Link", "Memory", "Cost", "Skew"} {
+		if err := json.Unmarshal([]byte(`{"`+key+`":"1"}`), &got); !errors.Is(err, ErrUnit) {
+			t.Errorf("%s as a bare number: %v", key, err)
+		}
 	}
 }
 
