@@ -53,6 +53,14 @@ func NewChromeWriter(w io.Writer, meta *Meta) (*ChromeWriter, error) {
 }
 
 func appendJSONString(b []byte, s string) []byte {
+	simple := true
+	for i := range len(s) {
+		c := s[i]
+		simple = simple && c >= ' ' && c < 0x7f && c != '"' && c != '\\'
+	}
+	if simple {
+		return append(append(append(b, '"'), s...), '"')
+	}
 	q, _ := json.Marshal(s) // strings always can be
 	return append(b, q...)
 }
@@ -82,27 +90,36 @@ func (c *ChromeWriter) describe(what string, pid, tid uint64, arg, value string)
 }
 
 func (c *ChromeWriter) process(k trackKey) uint64 {
-	pid, name := chromeCardPid+uint64(k.card), c.meta.CardName(k.card)
+	pid := chromeCardPid + uint64(k.card)
 	if k.class == trackBus {
-		pid, name = chromeBusPid, "PCI bus"
+		pid = chromeBusPid
 	}
 	if !c.cards[pid] {
 		c.cards[pid] = true
+		name := "PCI bus"
+		if k.class != trackBus {
+			name = c.meta.CardName(k.card)
+		}
 		c.describe("process_name", pid, 0, "name", string(appendJSONString(nil, name)))
 		c.describe("process_sort_index", pid, 0, "sort_index", strconv.FormatUint(pid, 10))
 	}
 	return pid
 }
 
-// thread finds or describes the thread of a track, for a span from begin to
-// end that of a free strip.
-func (c *ChromeWriter) thread(k trackKey, begin, end des.Time) (pid, tid uint64) {
-	pid = c.process(k)
+func (c *ChromeWriter) track(k trackKey) *chromeTrack {
 	t := c.tracks[k]
 	if t == nil {
 		t = &chromeTrack{name: k.name(c.meta)}
 		c.tracks[k] = t
 	}
+	return t
+}
+
+// thread finds or describes the thread of a track, for a span from begin to
+// end that of a free strip.
+func (c *ChromeWriter) thread(k trackKey, begin, end des.Time) (pid, tid uint64) {
+	pid = c.process(k)
+	t := c.track(k)
 	i, isNew := t.strips.place(int64(begin), int64(end))
 	if isNew {
 		c.tids[pid]++
@@ -126,7 +143,7 @@ func (c *ChromeWriter) Record(r *Record) error {
 	switch {
 	case r.Kind == KindLevel:
 		pid := c.process(k)
-		c.open("C", pid, 0, k.name(c.meta))
+		c.open("C", pid, 0, c.track(k).name)
 		c.time("ts", r.End)
 		c.b = strconv.AppendUint(append(c.b, `,"args":{"count":`...), uint64(r.Count), 10)
 		c.b = append(c.b, "}}"...)
@@ -167,43 +184,42 @@ func (c *ChromeWriter) engine(r *Record) {
 	c.b = append(c.b, `,"cat":"engine"}`...)
 }
 
+// key begins an argument.
+func (c *ChromeWriter) key(name string) []byte {
+	if c.b[len(c.b)-1] != '{' {
+		c.b = append(c.b, ',')
+	}
+	return append(append(append(c.b, '"'), name...), '"', ':')
+}
+
+func (c *ChromeWriter) number(name string, v uint64) {
+	if v != 0 {
+		c.b = strconv.AppendUint(c.key(name), v, 10)
+	}
+}
+
 // args writes the category and what else there is of a record.
 func (c *ChromeWriter) args(r *Record) {
 	c.b = append(append(append(c.b, `,"cat":"`...), r.Kind.String()...), `","args":{`...)
-	sep := ""
-	number := func(name string, v uint64) {
-		if v == 0 {
-			return
-		}
-		c.b = append(append(append(append(c.b, sep...), '"'), name...), `":`...)
-		c.b = strconv.AppendUint(c.b, v, 10)
-		sep = ","
-	}
-	str := func(name, v string) {
-		c.b = append(append(append(append(c.b, sep...), '"'), name...), `":`...)
-		c.b = appendJSONString(c.b, v)
-		sep = ","
-	}
-	number("packet", r.Packet)
+	c.number("packet", r.Packet)
 	if r.Queue != NoQueue {
-		c.b = strconv.AppendUint(append(append(c.b, sep...), `"queue":`...), uint64(r.Queue), 10)
-		sep = ","
+		c.b = strconv.AppendUint(c.key("queue"), uint64(r.Queue), 10)
 	}
 	if r.Peer != NoCard {
-		str("peer", c.meta.CardName(r.Peer))
+		c.b = strconv.AppendUint(c.key("peer"), uint64(r.Peer), 10)
 	}
 	if r.Reason != ReasonNone {
-		str("reason", r.Reason.String())
+		c.b = appendJSONString(c.key("reason"), r.Reason.String())
 	}
-	number("bytes", uint64(r.Bytes))
-	number("count", uint64(r.Count))
-	number("cycles", r.Cycles)
-	number("stall", uint64(r.Stall))
+	c.number("bytes", uint64(r.Bytes))
+	c.number("count", uint64(r.Count))
+	c.number("cycles", r.Cycles)
+	c.number("stall", uint64(r.Stall))
 	if r.ID != 0 {
-		str("id", r.ID.String())
+		c.b = append(appendID(append(c.key("id"), '"'), r.ID), '"')
 	}
 	if r.Cause != 0 {
-		str("cause", r.Cause.String())
+		c.b = append(appendID(append(c.key("cause"), '"'), r.Cause), '"')
 	}
 	c.b = append(c.b, "}}"...)
 }

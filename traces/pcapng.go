@@ -136,7 +136,7 @@ func (p *PcapngWriter) Record(r *Record) error {
 		p.comment[0] = r.Event.String() + " of packet " + strconv.FormatUint(r.Packet, 10)
 	case r.Kind == KindLeave && r.Verdict == VerdictDropped:
 		k = pcapKey{what: portDropped, card: r.Card}
-		p.comment[0] = "dropped: " + r.Reason.String()
+		p.comment[0] = dropName(r.Reason)
 	default:
 		return nil
 	}

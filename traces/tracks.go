@@ -150,7 +150,7 @@ func sliceName(r *Record) string {
 		return r.Reason.String()
 	case KindLeave:
 		if r.Verdict == VerdictDropped {
-			return "dropped: " + r.Reason.String()
+			return dropName(r.Reason)
 		}
 		return r.Verdict.String()
 	case KindEnter, KindDepart:
@@ -160,6 +160,21 @@ func sliceName(r *Record) string {
 		return r.Kind.String()
 	}
 	return r.Event.String()
+}
+
+// dropNames saves putting them together for every drop.
+var dropNames = func() (names [NumReasons]string) {
+	for i := range names {
+		names[i] = "dropped: " + Reason(i).String()
+	}
+	return names
+}()
+
+func dropName(r Reason) string {
+	if int(r) < NumReasons {
+		return dropNames[r]
+	}
+	return "dropped"
 }
 
 // strips are the parallel parts of a track whose spans may overlap (two
