@@ -20,7 +20,7 @@ type Again struct {
 	Settings     []string `json:"settings"`
 	// Parted is where the runs part; nil when they do the same throughout.
 	Parted *Parting `json:"parted,omitempty"`
-	Meta   *traces.Meta
+	Meta   *traces.Meta `json:"-"`
 }
 
 // Parting is the first event in which two runs differ.

@@ -85,6 +85,7 @@ type Simulation struct {
 	ports   []*traffic.Port
 	rx      []*lanai.Receiver
 	pool    *traffic.FramePool
+	routes  []router.Route
 	table   *router.Table
 	meas    *traces.Measures
 	check   *traces.Validator
@@ -128,8 +129,8 @@ func New(sc *Scenario, opt Options) (*Simulation, error) {
 	return s, nil
 }
 
-// routes reads the route table's routes.
-func (s *Simulation) routes() ([]router.Route, error) {
+// readRoutes reads the route table's routes.
+func (s *Simulation) readRoutes() ([]router.Route, error) {
 	var routes []router.Route
 	if s.sc.Routes.File != "" {
 		f, err := router.ReadFile(s.sc.Routes.File, router.ReadOptions{Partial: true})
@@ -160,8 +161,8 @@ func (s *Simulation) routes() ([]router.Route, error) {
 }
 
 func (s *Simulation) buildTable() error {
-	routes, err := s.routes()
-	if err != nil {
+	var err error
+	if s.routes, err = s.readRoutes(); err != nil {
 		return err
 	}
 	a := router.Assignment{Rule: router.Rule(s.sc.Routes.Assign)}
@@ -170,7 +171,7 @@ func (s *Simulation) buildTable() error {
 	}
 	opt := lctrie.DefaultOptions()
 	opt.FillFactor, opt.RootBranch = s.sc.Routes.Fill, s.sc.Routes.RootBranch
-	if s.table, err = router.NewTable(routes, a, opt); err != nil {
+	if s.table, err = router.NewTable(s.routes, a, opt); err != nil {
 		return &InputError{err}
 	}
 	return nil
@@ -193,16 +194,12 @@ func (s *Simulation) egressCards() []int {
 
 // prefixes are the destinations that traffic is drawn from: all routes but the
 // default.
-func (s *Simulation) prefixes() ([]netip.Prefix, error) {
-	routes, err := s.routes()
-	if err != nil {
-		return nil, err
-	}
+func (s *Simulation) prefixes() []netip.Prefix {
 	var out []netip.Prefix
-	for _, r := range router.WithoutDefault(routes) {
+	for _, r := range router.WithoutDefault(s.routes) {
 		out = append(out, r.Prefix)
 	}
-	return out, nil
+	return out
 }
 
 func (s *Simulation) buildRecorder() error {
@@ -323,11 +320,8 @@ func (s *Simulation) arrivals() (traffic.ArrivalSpec, error) {
 
 func (s *Simulation) synthetic(arrivals traffic.ArrivalSpec, wire traffic.Wire, name string) (traffic.Source, error) {
 	t := &s.sc.Traffic
-	prefixes, err := s.prefixes()
-	if err != nil {
-		return nil, err
-	}
 	var sizes traffic.Sizes
+	var err error
 	switch t.Sizes.Kind {
 	case "fixed":
 		sizes, err = traffic.Fixed(int(t.Sizes.Bytes))
@@ -351,7 +345,7 @@ func (s *Simulation) synthetic(arrivals traffic.ArrivalSpec, wire traffic.Wire, 
 	header := traffic.DefaultHeader()
 	header.TTL = uint8(t.TTL)
 	dest := traffic.DestinationSpec{
-		Prefixes: prefixes, Unroutable: t.Destinations.Unroutable,
+		Prefixes: s.prefixes(), Unroutable: t.Destinations.Unroutable,
 		Covered: func(a netip.Addr) bool { _, ok := s.table.Lookup(a); return ok },
 	}
 	if t.Destinations.Kind == "zipf" {
