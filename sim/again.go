@@ -19,7 +19,7 @@ type Again struct {
 	SameArrivals bool     `json:"same_arrivals"`
 	Settings     []string `json:"settings"`
 	// Parted is where the runs part; nil when they do the same throughout.
-	Parted *Parting `json:"parted,omitempty"`
+	Parted *Parting     `json:"parted,omitempty"`
 	Meta   *traces.Meta `json:"-"`
 }
 
