@@ -14,6 +14,21 @@ type PolicyKind struct {
 	Doc string
 	// Params are the parameters it knows, with their defaults.
 	Params []Param
+	// Language tells that the text behind the colon is not a list of
+	// parameters but the policy's own: Args.Text hands it over whole.
+	Language bool
+	// Needs is what it needs from the hardware beyond polling; empty: nothing.
+	Needs string
+	// WorkConserving claims, for the default parameters, that while any queue
+	// holds a message that can run, at most 2·NumQueues polls go by until a
+	// handler runs.
+	WorkConserving bool
+	// StarvationFree claims, for the default parameters, that a queue that
+	// stays ready is served after a bounded number of handlers of others,
+	// whatever the others do.
+	StarvationFree bool
+	// Example is a text for NewPolicy.
+	Example string
 	// New makes a policy for one card.
 	New func(a Args) (Policy, error)
 }
@@ -21,87 +36,21 @@ type PolicyKind struct {
 // Param is a parameter of a policy.
 type Param struct{ Name, Default, Doc string }
 
-// Args are the parameters that a policy is made with.
-type Args struct {
-	values map[string]string
-	// Seed is the run's seed, Card the card: together they give a policy
-	// that draws lots a stream of its own.
-	Seed uint64
-	Card uint8
-}
-
-// String is a parameter's text.
-func (a Args) String(name string) string { return a.values[name] }
-
-// Int is a parameter that is a whole number of at least low.
-func (a Args) Int(name string, low int) (int, error) {
-	v, err := strconv.Atoi(a.values[name])
-	if err != nil || v < low {
-		return 0, fmt.Errorf("parameter %s: %q, want a whole number of at least %d", name, a.values[name], low)
-	}
-	return v, nil
-}
-
-// Ints is a parameter that is one whole number of at least low for each queue,
-// separated by blanks or slashes; a single number stands for all seven.
-func (a Args) Ints(name string, low int) ([NumQueues]int, error) {
-	var out [NumQueues]int
-	f := strings.FieldsFunc(a.values[name], func(r rune) bool { return r == ' ' || r == '/' })
-	if len(f) != 1 && len(f) != NumQueues {
-		return out, fmt.Errorf("parameter %s: %q, want 1 or %d numbers", name, a.values[name], NumQueues)
-	}
-	for i := range out {
-		v, err := strconv.Atoi(f[i%len(f)])
-		if err != nil || v < low {
-			return out, fmt.Errorf("parameter %s: %q, want whole numbers of at least %d", name, a.values[name], low)
-		}
-		out[i] = v
-	}
-	return out, nil
-}
-
-// Order is a parameter that is an order of the queues, or the name of one.
-func (a Args) Order(name string) ([NumQueues]uint8, error) {
-	switch v := a.values[name]; v {
-	case "default":
-		return DefaultOrder, nil
-	case "pci-first":
-		return PCIFirstOrder, nil
-	default:
-		o, err := ParseOrder(v)
-		if err != nil {
-			return o, fmt.Errorf("parameter %s: %w", name, err)
-		}
-		return o, nil
-	}
-}
-
 // policyKinds is what NewPolicy knows: one line a policy.
 var policyKinds = []PolicyKind{
-	{Name: "default", Doc: "strict priority Q0 … Q6, the bus last", New: strictNamed("default", DefaultOrder)},
-	{Name: "pci-first", Doc: "strict priority Q6 Q3 Q4 Q5 Q0 Q1 Q2, the bus first", New: strictNamed("pci-first", PCIFirstOrder)},
-	{Name: "strict", Doc: "strict priority in any order", Params: []Param{{"order", "default", "all seven queues, highest first"}}, New: newStrict},
-	{Name: "round-robin", Doc: "the queues in turn", Params: []Param{{"order", "default", "the circle"}}, New: newRoundRobin},
-}
-
-func strictNamed(name string, o [NumQueues]uint8) func(Args) (Policy, error) {
-	return func(Args) (Policy, error) { return NewStrict(name, o), nil }
-}
-
-func newStrict(a Args) (Policy, error) {
-	o, err := a.Order("order")
-	if err != nil {
-		return nil, err
-	}
-	return NewStrict("", o), nil
-}
-
-func newRoundRobin(a Args) (Policy, error) {
-	o, err := a.Order("order")
-	if err != nil {
-		return nil, err
-	}
-	return NewRoundRobin(o), nil
+	defaultKind,
+	pciFirstKind,
+	strictKind,
+	roundRobinKind,
+	weightedKind,
+	strideKind,
+	quotaKind,
+	adaptiveKind,
+	continuationFirstKind,
+	longestQueueFirstKind,
+	oldestFirstKind,
+	lotteryKind,
+	rulesKind,
 }
 
 // PolicyKinds lists the policies by name.
@@ -114,26 +63,21 @@ func PolicyKinds() []PolicyKind {
 // NewPolicy makes the policy that text names, for one card. The text is the
 // name of a policy, with parameters behind a colon ("quota:limit=2 2 2 2 2 2 8"),
 // separated by commas; or an order of all seven queues ("Q6 Q3 Q4 Q5 Q0 Q1 Q2"
-// or "6345012"), which stands for strict priority.
+// or "6345012"), which stands for strict priority. A policy's Name is such a
+// text again.
 func NewPolicy(text string, seed uint64, card uint8) (Policy, error) {
 	name, rest, hasParams := strings.Cut(strings.TrimSpace(text), ":")
 	name = strings.TrimSpace(name)
-	for _, k := range policyKinds {
+	for i := range policyKinds {
+		k := &policyKinds[i]
 		if k.Name != name {
 			continue
 		}
-		a := Args{values: map[string]string{}, Seed: seed, Card: card}
-		for _, p := range k.Params {
-			a.values[p.Name] = p.Default
-		}
-		if hasParams {
-			for _, f := range strings.Split(rest, ",") {
-				key, val, ok := strings.Cut(f, "=")
-				key = strings.TrimSpace(key)
-				if _, known := a.values[key]; !ok || !known {
-					return nil, fmt.Errorf("policy %s: %q is not a parameter, want %s", name, strings.TrimSpace(f), k.paramNames())
-				}
-				a.values[key] = strings.TrimSpace(val)
+		a := Args{text: strings.TrimSpace(rest), Seed: seed, Card: card}
+		if !k.Language {
+			var err error
+			if a.values, err = k.parse(rest, hasParams); err != nil {
+				return nil, fmt.Errorf("policy %s: %w", name, err)
 			}
 		}
 		p, err := k.New(a)
@@ -142,14 +86,43 @@ func NewPolicy(text string, seed uint64, card uint8) (Policy, error) {
 		}
 		return p, nil
 	}
-	if o, err := ParseOrder(text); err == nil {
+	o, err := ParseOrder(text)
+	if err == nil {
 		return NewStrict("", o), nil
+	}
+	if name != "" && strings.Trim(text, "Qq0123456789,-> \t") == "" {
+		return nil, fmt.Errorf("policy: %w", err) // it was meant as an order
 	}
 	names := make([]string, 0, len(policyKinds))
 	for _, k := range PolicyKinds() {
 		names = append(names, k.Name)
 	}
 	return nil, fmt.Errorf("policy %q is not known, want an order of Q0 … Q6 or one of %s", text, strings.Join(names, ", "))
+}
+
+// parse reads the parameters behind the colon.
+func (k *PolicyKind) parse(text string, given bool) (map[string]string, error) {
+	values := map[string]string{}
+	for _, p := range k.Params {
+		values[p.Name] = p.Default
+	}
+	if !given {
+		return values, nil
+	}
+	seen := map[string]bool{}
+	for _, f := range strings.Split(text, ",") {
+		key, val, ok := strings.Cut(f, "=")
+		key = strings.TrimSpace(key)
+		if _, known := values[key]; !ok || !known {
+			return nil, fmt.Errorf("%q is not a parameter, want %s", strings.TrimSpace(f), k.paramNames())
+		}
+		if seen[key] {
+			return nil, fmt.Errorf("parameter %s is given twice", key)
+		}
+		seen[key] = true
+		values[key] = strings.TrimSpace(val)
+	}
+	return values, nil
 }
 
 func (k *PolicyKind) paramNames() string {
@@ -161,4 +134,43 @@ func (k *PolicyKind) paramNames() string {
 		n = append(n, p.Name+"="+p.Default)
 	}
 	return strings.Join(n, ", ")
+}
+
+// setting is a parameter's value as a policy's name shows it: left out where it
+// is the standard one.
+type setting struct{ name, value, standard string }
+
+// policyName is the text by which NewPolicy makes the same policy again.
+func policyName(kind string, settings ...setting) string {
+	sep := ":"
+	for _, s := range settings {
+		if s.value != s.standard {
+			kind += sep + s.name + "=" + s.value
+			sep = ","
+		}
+	}
+	return kind
+}
+
+// orderSetting is the parameter "order" where it is not Q0 … Q6.
+func orderSetting(name string, o, standard [NumQueues]uint8) setting {
+	return setting{name, digits(o), digits(standard)}
+}
+
+// digits writes an order as seven digits.
+func digits(o [NumQueues]uint8) string {
+	var b [NumQueues]byte
+	for i, q := range o {
+		b[i] = '0' + q
+	}
+	return string(b[:])
+}
+
+// slashed writes one number a queue as Args.Ints reads them.
+func slashed(n [NumQueues]int) string {
+	var f []string
+	for _, v := range n {
+		f = append(f, strconv.Itoa(v))
+	}
+	return strings.Join(f, "/")
 }

@@ -1,5 +1,19 @@
 package spine
 
+var roundRobinKind = PolicyKind{
+	Name: "round-robin", Doc: "the queues in turn",
+	Params:         []Param{{"order", "default", "the circle"}},
+	WorkConserving: true, StarvationFree: true, Example: "round-robin", New: newRoundRobin,
+}
+
+func newRoundRobin(a Args) (Policy, error) {
+	o, err := a.Order("order")
+	if err != nil {
+		return nil, err
+	}
+	return NewRoundRobin(o), nil
+}
+
 // RoundRobin polls the queues in turn and goes on with the next queue after a
 // handler.
 //
@@ -20,16 +34,16 @@ func NewRoundRobin(order [NumQueues]uint8) *RoundRobin { return &RoundRobin{orde
 
 // Name is "round-robin", with the circle where it is not Q0 … Q6.
 func (r *RoundRobin) Name() string {
-	if r.order != DefaultOrder {
-		return "round-robin " + FormatOrder(r.order)
-	}
-	return "round-robin"
+	return policyName("round-robin", orderSetting("order", r.order, DefaultOrder))
 }
 
 // Plan polls the circle from the present place.
-func (r *RoundRobin) Plan(_ *View, p *Plan) {
-	p.Seq = append(p.Seq[:0], r.order[r.pos:]...)
-	p.Seq = append(p.Seq, r.order[:r.pos]...)
+func (r *RoundRobin) Plan(_ *View, p *Plan) { circle(p, &r.order, r.pos) }
+
+// circle plans to poll a circle of queues again and again, from place pos on.
+func circle(p *Plan, order *[NumQueues]uint8, pos int) {
+	p.Seq = append(p.Seq[:0], order[pos:]...)
+	p.Seq = append(p.Seq, order[:pos]...)
 	p.Loop = 0
 }
 

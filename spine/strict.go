@@ -1,5 +1,33 @@
 package spine
 
+var (
+	defaultKind = PolicyKind{
+		Name: "default", Doc: "strict priority Q0 … Q6, the bus last",
+		WorkConserving: true, Example: "default", New: strictNamed("default", DefaultOrder),
+	}
+	pciFirstKind = PolicyKind{
+		Name: "pci-first", Doc: "strict priority Q6 Q3 Q4 Q5 Q0 Q1 Q2, the bus first",
+		WorkConserving: true, Example: "pci-first", New: strictNamed("pci-first", PCIFirstOrder),
+	}
+	strictKind = PolicyKind{
+		Name: "strict", Doc: "strict priority in any order; the order alone names it too",
+		Params:         []Param{{"order", "default", "all seven queues, highest first"}},
+		WorkConserving: true, Example: "strict:order=6013452", New: newStrict,
+	}
+)
+
+func strictNamed(name string, o [NumQueues]uint8) func(Args) (Policy, error) {
+	return func(Args) (Policy, error) { return NewStrict(name, o), nil }
+}
+
+func newStrict(a Args) (Policy, error) {
+	o, err := a.Order("order")
+	if err != nil {
+		return nil, err
+	}
+	return NewStrict("", o), nil
+}
+
 // Strict is strict priority: after every handler the scan restarts at the top
 // of a fixed order.
 //
