@@ -12,6 +12,8 @@ var rulesKind = PolicyKind{
 		{"when CONDITION [and …] [until CONDITION [and …]] use ORDER", "", "a rule with an order of its own"},
 		{"when … first QUEUE…", "", "a rule that lifts queues to the front of the order"},
 		{"when … last QUEUE…", "", "a rule that sinks queues to its end"},
+		{"CONDITION", "", "buffers, credits (a number or a share, 25%), backlog or unpolled Qn, compared by < <= = != >= >"},
+		{"CONDITION", "", "chain, engine or last Qn, each also behind not"},
 	},
 	WorkConserving: true,
 	Example:        "rules:order=default, when buffers < 25% until buffers > 50% use pci-first, when unpolled Q6 >= 6 first Q6",

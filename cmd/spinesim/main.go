@@ -75,7 +75,7 @@ static with dynamic schedules.`,
 	})
 	root.SetVersionTemplate("spinesim {{.Version}}\n")
 	addProfiling(root)
-	root.AddCommand(newVersion(), newScenario(), newRun(), newReplay(), newCalibrate(), newPredict(), newMaxRate(), newCompare())
+	root.AddCommand(newVersion(), newScenario(), newRun(), newReplay(), newCalibrate(), newPredict(), newMaxRate(), newCompare(), newPolicies())
 	return root
 }
 
