@@ -68,6 +68,13 @@ func RunReplay(ctx context.Context, sc *Scenario, opt Options) (*Replay, error) 
 		return r, err
 	}
 	r.Records = keep.records
+	if r.Span.To < end {
+		// The second run ends early: runs of polls that it cuts short are
+		// none of the whole run's.
+		r.Records = slices.DeleteFunc(r.Records, func(x traces.Record) bool {
+			return x.Kind == traces.KindPolls && x.Queue == traces.NoQueue
+		})
+	}
 	r.findWindows()
 	r.Records = slices.DeleteFunc(r.Records, r.extra)
 	return r, nil

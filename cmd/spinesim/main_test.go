@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+func spinesim(args ...string) (code int, stdout, stderr string) {
+	var o, e bytes.Buffer
+	code = run(context.Background(), args, &o, &e)
+	return code, o.String(), e.String()
+}
+
+// TestMistakes: wrong usage and bad input end with status 2 and one line that
+// names the place and what was expected.
+func TestMistakes(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	file := func(name, text string) string {
+		p := filepath.Join(dir, name)
+		if err := os.WriteFile(p, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	scenario := file("s.yaml", "extends: fig6.4\nfirmware:\n  bufers: 3\n")
+	routes := file("r.txt", "1.2.3.0/24 10.0.0.1\n1.2.3.4/33 10.0.0.1\n")
+	capture := file("c.pcap", "\xd4\xc3\xb2\xa1\x02\x00\x04\x00\x00\x00\x00\x00\x00\x00\x00\x00\xff\xff\x00\x00\x65\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x40\x00\x00\x00\x40\x00\x00\x00\x45")
+	foreign := file("x.parquet", "this is no record at all, whatever its name says")
+	for _, tc := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"frob"}, "frob"},
+		{[]string{"run", "--nope"}, "--nope"},
+		{[]string{"run", "extra"}, "extra"},
+		{[]string{"run", "--scenario", scenario}, "s.yaml:3: firmware.bufers"},
+		{[]string{"run", "--scenario", "nowhere"}, "nowhere"},
+		{[]string{"run", "--routes", routes}, "r.txt: line 2"},
+		{[]string{"run", "--routes", "absent.txt"}, "absent.txt"},
+		{[]string{"run", "--pcap", capture}, "c.pcap"},
+		{[]string{"run", "--pcap", foreign}, "x.parquet"},
+		{[]string{"run", "--policy", "fastest"}, "fastest"},
+		{[]string{"run", "--set", "firmware.buffers=none"}, "firmware.buffers"},
+		{[]string{"run", "--set", "firmware.buffers"}, "path=value"},
+		{[]string{"run", "--packets", "10", "--record", "r.unknown"}, "r.unknown"},
+		{[]string{"run", "--packets", "10", "--wires", filepath.Join("absent", "w.pcapng")}, "--wires"},
+		{[]string{"replay", "absent.parquet"}, "absent.parquet"},
+		{[]string{"replay", foreign}, "x.parquet"},
+		{[]string{"replay", foreign, "--policy", "pci-first"}, "x.parquet"},
+		{[]string{"replay", "--style", "baroque"}, "baroque"},
+		{[]string{"scenario", "show", "nowhere"}, "nowhere"},
+		{[]string{"scenario", "init", scenario}, "--force"},
+		{[]string{"calibrate", "--scenario", "nowhere"}, "nowhere"},
+		{[]string{"predict", "--fits", scenario}, "s.yaml"},
+	} {
+		code, stdout, stderr := spinesim(tc.args...)
+		if code != 2 {
+			t.Errorf("spinesim %q: status %d, want 2 (%s)", tc.args, code, stderr)
+		}
+		if !strings.Contains(stderr, tc.want) || strings.Count(stderr, "\n") != 1 || strings.Contains(stderr, "goroutine") {
+			t.Errorf("spinesim %q says %q, want one line that names %q", tc.args, stderr, tc.want)
+		}
+		if stdout != "" {
+			t.Errorf("spinesim %q prints %q beside its complaint", tc.args, stdout)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, ".spinesim-*")); len(left) > 0 {
+		t.Errorf("files left behind: %v", left)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "r.unknown")); err == nil {
+		t.Error("an output of unknown format was made")
+	}
+}
+
+// TestHelp: every command has a help text with an example.
+func TestHelp(t *testing.T) {
+	var walk func(*cobra.Command)
+	walk = func(c *cobra.Command) {
+		if c.Name() == "help" || c.Name() == "completion" {
+			return
+		}
+		if c.Short == "" || c.Example == "" {
+			t.Errorf("%s: no short help or no example", c.CommandPath())
+		}
+		for _, s := range c.Commands() {
+			walk(s)
+		}
+	}
+	walk(newRoot())
+}
+
+// TestReplay runs the main job small, then again from its record.
+func TestReplay(t *testing.T) {
+	t.Chdir(t.TempDir())
+	code, stdout, stderr := spinesim("replay", "--set", "traffic.packets=4000", "--json", "--check")
+	if code != 0 {
+		t.Fatal(stderr)
+	}
+	var r map[string]any
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{
+		"received", "forwarded", "to_host", "dropped", "gap_us.mean", "gap_us.ci95", "gap_us.p50", "gap_us.p99", "gap_us.best_case",
+		"latency_us.ingress.mean", "latency_us.ingress.p50", "latency_us.ingress.p99", "latency_us.ingress.fast",
+		"latency_us.total.mean", "latency_us.upstream.mean", "receive_run.mean", "receive_run.max", "receive_run.share_over_1",
+		"backlog.mean", "backlog.max", "slow_share", "bubble_share", "utilisation", "route_table_bytes",
+		"simulated_s", "wall_s", "seed", "scenario_hash", "fingerprint",
+	} {
+		v := any(r)
+		for _, k := range strings.Split(key, ".") {
+			m, ok := v.(map[string]any)
+			if !ok {
+				t.Fatalf("%s: no object there", key)
+			}
+			if v, ok = m[k]; !ok {
+				t.Errorf("--json has no %s", key)
+				break
+			}
+		}
+	}
+	if r["forwarded"] != float64(4000) {
+		t.Errorf("forwarded %v, want 4000", r["forwarded"])
+	}
+	for _, f := range []string{"event-graph-best.svg", "event-graph-best.png", "event-graph-slow.svg", "event-graph-slow.png", "oscillation.svg", "oscillation.png", "record.parquet", "record.csv.gz", "summary.json"} {
+		st, err := os.Stat(filepath.Join("out", f))
+		if err != nil || st.Size() < 1000 {
+			t.Errorf("out/%s: %v", f, err)
+		}
+	}
+	svg, err := os.ReadFile("out/event-graph-best.svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"Poll Q0", "Poll Q6", "Free buffer", "Peer ACK", "Rx check header", "Rx check body", "EnQ router in", "Router In handler", "EnQ IP output", "Peer to peer start", "DMA start handler", "DMA generic start", "DMA start body", "DMA start header", "Time (µs)"} {
+		if !strings.Contains(string(svg), text) {
+			t.Errorf("the event graph does not name %q", text)
+		}
+	}
+
+	if code, stdout, stderr = spinesim("replay", "out/record.parquet", "-o", "again"); code != 0 {
+		t.Fatal(stderr)
+	}
+	if !strings.Contains(stdout, "fig6.4") {
+		t.Errorf("a replay of the record does not name its scenario: %s", stdout)
+	}
+	if code, stdout, stderr = spinesim("replay", "out/record.parquet", "--policy", "pci-first"); code != 0 {
+		t.Fatal(stderr)
+	}
+	for _, want := range []string{"gave the very records of the file", "arrived at the same time in both runs", "the runs part at record"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("side by side lacks %q:\n%s", want, stdout)
+		}
+	}
+}
