@@ -22,6 +22,7 @@ type Runtime struct {
 	policy     Policy
 	vector     VectorPolicy // the policy, when it needs the event vector
 	view       View
+	vec        Vector
 	plan       Plan
 	pollDemand lanai.Demand
 
@@ -447,14 +448,16 @@ func (r *Runtime) age(q uint8) uint64 {
 }
 
 func (r *Runtime) choose(now des.Time) (uint8, error) {
-	v := Vector{Ready: r.mask}
+	// It lives in the run-time, for what is handed to an interface escapes.
+	v := &r.vec
+	*v = Vector{Ready: r.mask}
 	for q := range uint8(NumQueues) {
 		if r.mask>>q&1 != 0 {
 			v.Depth[q] = r.depth(q)
 			v.Age[q] = r.age(q)
 		}
 	}
-	q := r.vector.Choose(&v)
+	q := r.vector.Choose(v)
 	if r.mask>>q&1 == 0 {
 		return 0, fmt.Errorf("card %d at %v: policy %s chose Q%d, which is not ready", r.index, now, r.policy.Name(), q)
 	}
