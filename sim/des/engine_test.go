@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -494,6 +495,14 @@ func TestAllocs(t *testing.T) {
 	m.churn(t, 50_000)
 	if got := testing.AllocsPerRun(3, func() { m.churn(t, 20_000) }); got != 0 {
 		t.Errorf("timers: %v allocations in 20,000 operations", got)
+	}
+}
+
+// TestTimerFillsOneCacheLine keeps the record of an event from growing past
+// what one cache miss fetches.
+func TestTimerFillsOneCacheLine(t *testing.T) {
+	if size := unsafe.Sizeof(Timer{}); size > 64 {
+		t.Errorf("a timer takes %d bytes", size)
 	}
 }
 
