@@ -35,7 +35,7 @@ const (
 )
 
 // RunReplay runs a scenario twice: once whole, to measure it and to find the
-// longest receive run, and once up to that, to record it with every poll. Both
+// fastest stretch, and once up to that, to record it with every poll. Both
 // runs do the same, for a run depends on nothing but the scenario and its seed.
 func RunReplay(ctx context.Context, sc *Scenario, opt Options) (*Replay, error) {
 	if err := sc.Validate(); err != nil {
@@ -53,10 +53,7 @@ func RunReplay(ctx context.Context, sc *Scenario, opt Options) (*Replay, error) 
 		return &Replay{Result: res}, err
 	}
 	r := &Replay{Result: res, Meta: s.Meta(), Ingress: w.Card}
-	centre := w.Slow()
-	if !centre.Found {
-		centre = w.Best()
-	}
+	centre := w.centre()
 	end := s.eng.Now()
 	if centre.Found {
 		r.Span.From = max(0, (centre.From+centre.To)/2-TimelineSpan/2)
@@ -120,7 +117,7 @@ func (k *keeper) Record(r *traces.Record) error {
 const maxReplayRecords = 1 << 20
 
 // ReadReplay reads a recorded trace: it measures all of it and keeps the part
-// round its longest receive run. Errors of the file are *traces.FormatError.
+// round its fastest stretch. Errors of the file are *traces.FormatError.
 func ReadReplay(path string) (*Replay, error) {
 	r := &Replay{Result: &Result{}}
 	w := &Windows{}
@@ -156,11 +153,7 @@ func ReadReplay(path string) (*Replay, error) {
 	r.Result.Result = *m
 	r.Ingress = w.Card
 	if r.Span.To-r.Span.From > TimelineSpan {
-		centre := w.Slow()
-		if !centre.Found {
-			centre = w.Best()
-		}
-		if centre.Found {
+		if centre := w.centre(); centre.Found {
 			r.Span.From = max(r.Span.From, (centre.From+centre.To)/2-TimelineSpan/2)
 		}
 		r.Span.To = min(r.Span.To, r.Span.From+TimelineSpan)

@@ -132,3 +132,12 @@ func (w *Windows) Best() Window { return w.best }
 
 // Slow is the longest receive run.
 func (w *Windows) Slow() Window { return w.slow }
+
+// centre is the window that a record is kept round: the fastest stretch, which
+// is rarer than a receive run, or the longest run where there is none.
+func (w *Windows) centre() Window {
+	if w.best.Found {
+		return w.best
+	}
+	return w.slow
+}

@@ -37,7 +37,7 @@ func newScenario() *cobra.Command {
 		Args:    wrapArgs(cobra.NoArgs),
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(scenarioList(), scenarioShow(), scenarioInit(), scenarioCheck(), scenarioSchema())
+	c.AddCommand(scenarioList(), scenarioShow(), scenarioInit(), scenarioCheck(), scenarioSchema(), scenarioReference())
 	return c
 }
 
@@ -189,4 +189,37 @@ func scenarioSchema() *cobra.Command {
 			return writeJSON(c.OutOrStdout(), sim.Schema())
 		},
 	}
+}
+
+func scenarioReference() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "reference", Short: "Print every key with its default and meaning",
+		Example: "  spinesim scenario reference",
+		Args:    wrapArgs(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			keys, err := sim.Reference()
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return writeJSON(c.OutOrStdout(), keys)
+			}
+			w := c.OutOrStdout()
+			fmt.Fprintln(w, "| key | default | meaning |")
+			fmt.Fprintln(w, "|---|---|---|")
+			for _, k := range keys {
+				d := k.Default
+				if d != "" {
+					d = "`" + d + "`"
+				}
+				if _, err := fmt.Fprintf(w, "| `%s` | %s | %s |\n", k.Path, d, k.Doc); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON array")
+	return c
 }
