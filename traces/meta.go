@@ -27,7 +27,7 @@ type CardMeta struct {
 	Name       string   `json:"name,omitempty"`
 	ClockNum   uint64   `json:"clock_hz_num"`          // frequency in Hz is ClockNum / ClockDen
 	ClockDen   uint64   `json:"clock_hz_den"`          // 3 for 100,000,000/3 Hz = 33⅓ MHz
-	Phase      des.Time `json:"clock_phase_ps"`        // time of the card's edge 0
+	Phase      des.Time `json:"clock_phase"`           // time of the card's edge 0
 	QueueOrder Order    `json:"queue_order,omitempty"` // queues as the dispatcher polled them, first first
 }
 
