@@ -20,6 +20,9 @@ func policyTexts() []string {
 		"rules:order=pci-first,when backlog<2 first Q1,when not engine and credits<=50% until credits=100% first Q3 Q4 Q5",
 	}
 	for _, k := range spine.PolicyKinds() {
+		if !k.WorkConserving {
+			continue // a dispatcher that waits need not fit every machine
+		}
 		if !k.Language {
 			texts = append(texts, k.Name)
 		}

@@ -13,12 +13,14 @@ import (
 // TestWorkConserving: every policy that claims it finds a ready queue within
 // two rounds of polls, whatever has arrived.
 func TestWorkConserving(t *testing.T) {
+	tested := 0
 	for _, text := range someTexts() {
+		if !claims(mustPolicy(t, text)).WorkConserving {
+			continue
+		}
+		tested++
 		t.Run(text, func(t *testing.T) {
 			p := mustPolicy(t, text)
-			if !claims(p).WorkConserving {
-				t.Fatalf("%s does not claim to be work-conserving", p.Name())
-			}
 			rnd := rand.New(rand.NewPCG(1, 2))
 			m := newQueueModel()
 			a := newArrivals(rnd, m)
@@ -34,6 +36,9 @@ func TestWorkConserving(t *testing.T) {
 				a.arrive()
 			}
 		})
+	}
+	if tested < 40 {
+		t.Errorf("%d policies claim to be work-conserving, want 40 or more", tested)
 	}
 }
 
