@@ -98,15 +98,11 @@ func newOrder(o order, os []outcome, objective int) Order {
 	}
 }
 
-// exhaust runs orders, each with so many replications, sharing runs that must
-// be identical. It returns the orders that are done, in the order given, and
-// the number of runs made.
+// exhaust runs orders, each with so many replications. It returns the orders
+// that are done, in the order given, and the number of runs made.
 func exhaust(ctx context.Context, sc *sim.Scenario, orders []order, replications, atOnce, objective int, report *reporter) ([]Order, int, error) {
-	if len(orders) == 0 {
-		return nil, 0, nil
-	}
 	per := int64(sc.Traffic.Packets) * int64(len(sc.Traffic.Ingress))
-	run := func(list []order) ([][]outcome, error) {
+	return shareRuns(orders, replications, objective, func(list []order) ([][]outcome, error) {
 		grid := make([][]outcome, len(list))
 		for i := range grid {
 			grid[i] = make([]outcome, replications)
@@ -124,6 +120,14 @@ func exhaust(ctx context.Context, sc *sim.Scenario, orders []order, replications
 			return nil
 		})
 		return grid, err
+	})
+}
+
+// shareRuns has orders run, one for all those whose runs must be identical.
+// What run returns beside an error may have gaps.
+func shareRuns(orders []order, replications, objective int, run func([]order) ([][]outcome, error)) ([]Order, int, error) {
+	if len(orders) == 0 {
+		return nil, 0, nil
 	}
 	whole := func(os []outcome) bool {
 		return !slices.ContainsFunc(os, func(o outcome) bool { return !o.done })
