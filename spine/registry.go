@@ -51,6 +51,8 @@ var policyKinds = []PolicyKind{
 	oldestFirstKind,
 	lotteryKind,
 	rulesKind,
+	staticKind,
+	hybridKind,
 }
 
 // PolicyKinds lists the policies by name.

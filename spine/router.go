@@ -90,6 +90,14 @@ func New(e *des.Engine, rec *traces.Recorder, cfg *Config) (*Router, error) {
 			rt.vector = v
 			rt.pollDemand = c.Firmware.Costs.Vector.demand()
 		}
+		switch p := c.Policy.(type) {
+		case *Deferred:
+			return nil, fmt.Errorf("card %d: policy %s: %w", i, p.Name(), ErrDeferred)
+		case StaticPolicy:
+			if rt.static, err = newStatic(rt, p.Cycle(), n); err != nil {
+				return nil, fmt.Errorf("card %d: policy %s: %w", i, p.Name(), err)
+			}
+		}
 		if err := rt.layout(n); err != nil {
 			return nil, fmt.Errorf("card %d: %w", i, err)
 		}

@@ -21,6 +21,7 @@ type Runtime struct {
 
 	policy     Policy
 	vector     VectorPolicy // the policy, when it needs the event vector
+	static     *static      // what runs the policy's cycle, when it has one
 	view       View
 	vec        Vector
 	plan       Plan
@@ -134,6 +135,9 @@ func (r *Runtime) start() error {
 func (r *Runtime) scan(now des.Time) error {
 	r.runStart, r.runPolls, r.runStall = now, 0, 0
 	r.scanning = true
+	if r.static != nil {
+		return r.static.resume(now)
+	}
 	return r.replan()
 }
 
@@ -205,6 +209,9 @@ func (r *Runtime) PollsEnd(now des.Time) error {
 	r.planDone += r.limit
 	r.runPolls += r.limit
 	r.runStall += r.card.CPU.Stall()
+	if r.static != nil {
+		return r.static.pollsEnd(now)
+	}
 	var q uint8
 	hit := false
 	if r.vector != nil {
@@ -269,6 +276,9 @@ func (r *Runtime) finish(now des.Time) {
 	}
 	r.runPolls += r.card.CPU.PollsEnded()
 	r.runStall += r.card.CPU.Stall()
+	if r.static != nil {
+		r.static.finish(r.card.CPU.PollsEnded())
+	}
 	r.endRun(now, traces.NoQueue)
 	r.runPolls, r.runStall, r.runStart = 0, 0, now
 }
@@ -292,11 +302,13 @@ func (r *Runtime) restep() error {
 func (r *Runtime) refresh(q uint8) error {
 	was := r.mask>>q&1 != 0
 	is := r.ready(q)
-	if is == was {
-		return nil
+	if is != was {
+		r.mask ^= 1 << q
 	}
-	r.mask ^= 1 << q
-	if !is || !r.scanning || r.limit == 1 {
+	if r.static != nil {
+		return r.static.refresh(q)
+	}
+	if is == was || !is || !r.scanning || r.limit == 1 {
 		return nil
 	}
 	done := r.card.CPU.PollsEnded()
@@ -511,8 +523,13 @@ func (r *Runtime) level(now des.Time, ev traces.Event, n int, q, peer uint8) {
 // --- handlers ---------------------------------------------------------------
 
 // begin takes queue q's message and starts its handler.
-func (r *Runtime) begin(now des.Time, q uint8) error {
-	m := r.take(q)
+func (r *Runtime) begin(now des.Time, q uint8) error { return r.startHandler(now, q, r.take(q)) }
+
+// startHandler starts the handler of a message just taken from queue q.
+func (r *Runtime) startHandler(now des.Time, q uint8, m message) error {
+	if r.static != nil {
+		r.static.began(m)
+	}
 	r.levelQueue(now, q)
 	r.cur, r.curQueue, r.curStart = m, q, now
 	r.curID = r.rec.NextID(r.index)
