@@ -279,7 +279,11 @@ func (m *Measures) box(r *Record) error {
 		}
 	}
 	if c.lane != nil {
-		return c.lane.processor(r.Start, r.End, r.Packet, ev, stepClass[step])
+		entered := des.Time(-1)
+		if s != nil {
+			entered = s.enter
+		}
+		return c.lane.processor(r.Start, r.End, entered, r.Packet, ev, stepClass[step])
 	}
 	return nil
 }
@@ -334,7 +338,7 @@ func (m *Measures) pollRun(r *Record) {
 	}
 	if c.lane != nil {
 		// A lane cannot fail on polls: only levels and departures can.
-		_ = c.lane.processor(r.Start, r.End, 0, NoEvent, classPolls)
+		_ = c.lane.processor(r.Start, r.End, -1, 0, NoEvent, classPolls)
 	}
 }
 

@@ -32,6 +32,7 @@ const (
 
 type procSpan struct {
 	start, end des.Time
+	entered    des.Time // of the packet upstream; negative: not known
 	packet     uint64
 	event      Event
 	class      uint8
@@ -175,9 +176,10 @@ func (l *lane) engine(ready, grant, end des.Time, packet uint64) {
 	l.known = end
 }
 
-// processor takes a finished box or run of polls.
-func (l *lane) processor(start, end des.Time, packet uint64, ev Event, class uint8) error {
-	l.procs.push(procSpan{start, end, packet, ev, class})
+// processor takes a finished box, whose packet arrived upstream at entered, or
+// a run of polls.
+func (l *lane) processor(start, end, entered des.Time, packet uint64, ev Event, class uint8) error {
+	l.procs.push(procSpan{start, end, entered, packet, ev, class})
 	l.ahead = end
 	return l.catchUp()
 }
@@ -288,7 +290,7 @@ func (l *lane) marksUntil(t des.Time) {
 func (l *lane) begin(p *procSpan) {
 	switch p.event {
 	case RxCheckHeader:
-		l.state.receive(p.start, l.backlog)
+		l.state.receive(p.start, p.entered, l.backlog)
 	case PeerToPeerStart:
 		l.state.start()
 		l.step.begin(p.packet)

@@ -159,7 +159,7 @@ func (o *oracle) slow(card int) (total des.Time, spells []des.Time) {
 }
 
 // fast gives the fast windows: from the first to the last receive start.
-func (o *oracle) fast(card int) (windows [][2]des.Time, periods []des.Time, packets int) {
+func (o *oracle) fast(card int) (windows [][2]des.Time, periods, own []des.Time, packets int) {
 	rx := o.on(card, box(RxCheckHeader))
 	tx := o.on(card, box(PeerToPeerStart))
 	ms := o.moments(card)
@@ -187,13 +187,18 @@ func (o *oracle) fast(card int) (windows [][2]des.Time, periods []des.Time, pack
 			packets += j - i + 1
 			for k := i; k < j; k++ {
 				periods = append(periods, rx[k+1].Start-rx[k].Start)
+				for _, e := range o.where(kind(KindEnter)) {
+					if e.Packet == rx[k+1].Packet && e.End <= rx[k].Start {
+						own = append(own, rx[k+1].Start-rx[k].Start)
+					}
+				}
 			}
 		}
 		if j > i {
 			i = j - 1
 		}
 	}
-	return windows, periods, packets
+	return windows, periods, own, packets
 }
 
 func (o *oracle) runs(card int) []int {
@@ -281,7 +286,7 @@ func (o *oracle) latencies(card int) (gap, ingress, fast, total, upstream []des.
 	last := map[uint8]des.Time{}
 	windows := map[uint8][][2]des.Time{}
 	for c := range 4 {
-		windows[uint8(c)], _, _ = o.fast(c)
+		windows[uint8(c)], _, _, _ = o.fast(c)
 	}
 	by := map[uint64]uint8{}
 	mine := func(c uint8) bool { return card < 0 || int(c) == card }
@@ -422,14 +427,13 @@ func (c checker) figures(o *oracle, f *Figures, cards []int) {
 		c.real("parts of the transfer", x.Receive+x.Body+x.Header+x.Ack+x.Host+x.Send, sum(transfer).Microseconds()/float64(n))
 	}
 
-	var periods, spells, lengths []des.Time
+	var periods, own, spells, lengths []des.Time
 	var runs []int
 	var parts [numStepParts]des.Time
 	packets, departed := 0, 0
 	for _, k := range cards {
-		w, p, n := o.fast(k)
-		_ = w
-		periods, packets = append(periods, p...), packets+n
+		_, p, q, n := o.fast(k)
+		periods, own, packets = append(periods, p...), append(own, q...), packets+n
 		_, s := o.slow(k)
 		spells = append(spells, s...)
 		runs = append(runs, o.runs(k)...)
@@ -454,6 +458,10 @@ func (c checker) figures(o *oracle, f *Figures, cards []int) {
 		c.t.Errorf("%s: %d fast periods, want %d", c.name, f.Gap.BestCaseN, len(periods))
 	}
 	c.quantile("best case", f.Gap.BestCase, 0.5, periods, fineError)
+	if f.Gap.WaitingN != uint64(len(own)) {
+		c.t.Errorf("%s: %d fast periods with a packet waiting, want %d", c.name, f.Gap.WaitingN, len(own))
+	}
+	c.quantile("best case, packet waiting", f.Gap.Waiting, 0.5, own, fineError)
 	span := float64(o.end)
 	c.real("fast share", f.FastShare, float64(sum(periods))/span/float64(len(cards)))
 	c.real("fast packets", f.FastPackets, float64(packets)/float64(departed))

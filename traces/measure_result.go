@@ -82,6 +82,10 @@ type Gap struct {
 	// and waiting for its DMA.
 	BestCase  Real   `json:"best_case"`
 	BestCaseN uint64 `json:"best_case_n"` // periods it is the median of
+	// Waiting is the same of those periods only whose packet had arrived
+	// upstream before they began, so that the source had no part in them.
+	Waiting  Real   `json:"best_case_waiting"`
+	WaitingN uint64 `json:"best_case_waiting_n"`
 }
 
 // Latency of packets that went through.
@@ -241,7 +245,7 @@ func quantile(h *stats.Histogram, q float64) Real {
 type pool struct {
 	span                                                            des.Time // observed, summed over the lanes
 	gap, ingress, total, upstream, occupancy, transfer, step        *stats.Histogram
-	fastPeriod, fastDelay, spells                                   *stats.Histogram
+	fastPeriod, ownPeriod, fastDelay, spells                        *stats.Histogram
 	gapB, ingressB, totalB, upstreamB, occupancyB, transferB, stepB *stats.Batches
 	levels, slows, idles                                            []overTime
 	maxBacklog, runMax                                              uint32
@@ -271,7 +275,7 @@ func (p *pool) add(l *lane, span des.Time, level float64) error {
 	}{
 		{&p.gap, l.gap.hist}, {&p.ingress, l.ingress.hist}, {&p.total, l.total.hist}, {&p.upstream, l.upstream.hist},
 		{&p.occupancy, l.occupancy.hist}, {&p.transfer, l.transfer.hist}, {&p.step, l.dmaStep.hist},
-		{&p.fastPeriod, l.state.fastPeriod}, {&p.fastDelay, l.state.fastDelay}, {&p.spells, l.state.spells},
+		{&p.fastPeriod, l.state.fastPeriod}, {&p.ownPeriod, l.state.ownPeriod}, {&p.fastDelay, l.state.fastDelay}, {&p.spells, l.state.spells},
 	} {
 		if err := merge(m.to, m.h); err != nil {
 			return err
@@ -363,6 +367,7 @@ func (p *pool) figures(spec MeasureSpec) Figures {
 	var f Figures
 	f.Gap.Distribution = distribution(p.gap, p.gapB, spec.Level)
 	f.Gap.BestCase, f.Gap.BestCaseN = quantile(p.fastPeriod, 0.5), p.fastPeriod.N()
+	f.Gap.Waiting, f.Gap.WaitingN = quantile(p.ownPeriod, 0.5), p.ownPeriod.N()
 	f.Latency.Ingress.Distribution = distribution(p.ingress, p.ingressB, spec.Level)
 	f.Latency.Ingress.Fast = micros(p.fastDelay.Mean())
 	f.Latency.Ingress.FastP50, f.Latency.Ingress.FastN = quantile(p.fastDelay, 0.5), p.fastDelay.N()

@@ -52,6 +52,11 @@ type state struct {
 	fastPeriod *stats.Histogram
 	fastDelay  *stats.Histogram
 
+	// Fast periods whose packet was there before they began: the source had
+	// no part in them.
+	firstOwn  bool
+	ownPeriod *stats.Histogram
+
 	started bool // a DMA start has begun the present run
 	run     uint32
 	runs    [maxRun + 1]uint64 // by length; the last holds all longer ones
@@ -72,6 +77,9 @@ func (s *state) init(from, chain des.Time) error {
 		return err
 	}
 	if s.fastPeriod, err = stats.NewHistogram(fineError); err != nil {
+		return err
+	}
+	if s.ownPeriod, err = stats.NewHistogram(fineError); err != nil {
 		return err
 	}
 	for _, b := range []**stats.TimeBatches{&s.slowLevel, &s.idleLevel} {
@@ -173,19 +181,21 @@ func (s *state) take(start, end des.Time, slow bool) error {
 	return s.slowLevel.Set(int64(start), level)
 }
 
-// receive notes the start of an Rx check header.
-func (s *state) receive(t des.Time, backlog uint32) {
+// receive notes the start of an Rx check header, of a packet that arrived
+// upstream at entered (negative: not known).
+func (s *state) receive(t, entered des.Time, backlog uint32) {
 	s.run++
 	if s.received {
-		s.period(t)
+		s.period(t, entered >= 0 && entered <= s.lastRx)
 	} else {
 		s.received, s.firstRx = true, t
 	}
 	s.lastRx, s.starts, s.crowded = t, 0, backlog > 1
 }
 
-// period judges the time from the last receive to this one.
-func (s *state) period(t des.Time) {
+// period judges the time from the last receive to this one. own says that the
+// packet had arrived before the period began.
+func (s *state) period(t des.Time, own bool) {
 	if s.starts != 1 || s.crowded {
 		s.periods, s.firstRx, s.pending = 0, t, s.pending[:0]
 		return
@@ -194,14 +204,20 @@ func (s *state) period(t des.Time) {
 	s.periods++
 	switch s.periods {
 	case 1: // two packets; a window needs three
-		s.firstSpan = span
+		s.firstSpan, s.firstOwn = span, own
 		return
 	case 2:
 		s.fastPeriod.Add(int64(s.firstSpan))
+		if s.firstOwn {
+			s.ownPeriod.Add(int64(s.firstSpan))
+		}
 		s.fastTime += s.firstSpan
 		s.fastPacket += 2
 	}
 	s.fastPeriod.Add(int64(span))
+	if own {
+		s.ownPeriod.Add(int64(span))
+	}
 	s.fastTime += span
 	s.fastPacket++
 	for _, d := range s.pending {

@@ -76,6 +76,7 @@ func (f *Figures) text(row func(name, format string, args ...any)) {
 	row("departure gap", "%s", f.Gap.text())
 	if f.Gap.BestCaseN > 0 {
 		row("  best case", "%v µs (median of %d periods in fast windows)", f.Gap.BestCase, f.Gap.BestCaseN)
+		row("    packet waiting", "%v µs (median of %d of them)", f.Gap.Waiting, f.Gap.WaitingN)
 	}
 	row("latency, ingress card", "%s", f.Latency.Ingress.text())
 	if f.Latency.Ingress.FastN > 0 {
