@@ -13,8 +13,8 @@ import (
 //
 //	12.345000    +1.980000  0     box       Rx check header     | packet=7 queue=1 cycles=66 id=0#12 cause=0#9
 //
-// Everything is there exactly, so the listing can be read back. Unlike the
-// other formats, the reader takes a listing without preamble and trailer too.
+// Everything is there exactly, so the listing can be read back. The reader takes
+// a listing without preamble and trailer too, as one writes by hand.
 type ListingWriter struct {
 	w io.Writer
 	b []byte
@@ -91,7 +91,7 @@ func AppendListing(b []byte, r *Record) []byte {
 	if r.Bytes != 0 {
 		number("bytes", uint64(r.Bytes))
 	}
-	if r.Count != 0 {
+	if r.Count != 0 || r.Kind == KindLevel {
 		number("count", uint64(r.Count))
 	}
 	if r.Cycles != 0 {

@@ -46,25 +46,36 @@ type parquetColumn struct {
 func num64(v uint64) (parquet.Value, bool) { return parquet.Int64Value(int64(v)), v != 0 }
 func num32(v uint32) (parquet.Value, bool) { return parquet.Int32Value(int32(v)), v != 0 }
 
-func parquetText(known bool, name string, v uint8) parquet.Value {
-	if !known {
-		name = strconv.Itoa(int(v))
+// nameValues are the values of an enumeration, made once: its names, and the
+// numbers of what has none.
+func nameValues(known int, name func(uint8) string) (v [256]parquet.Value) {
+	for i := range v {
+		s := strconv.Itoa(i)
+		if i < known {
+			s = name(uint8(i))
+		}
+		v[i] = parquet.ByteArrayValue([]byte(s))
 	}
-	return parquet.ByteArrayValue([]byte(name))
+	return v
 }
+
+var (
+	kindValues    = nameValues(NumKinds, func(n uint8) string { return Kind(n).String() })
+	eventValues   = nameValues(NumEvents, func(n uint8) string { return Event(n).String() })
+	reasonValues  = nameValues(NumReasons, func(n uint8) string { return Reason(n).String() })
+	verdictValues = nameValues(NumVerdicts, func(n uint8) string { return Verdict(n).String() })
+)
 
 var parquetColumns = []parquetColumn{
 	{"kind", "", "what the row tells of",
-		func(r *Record) (parquet.Value, bool) {
-			return parquetText(int(r.Kind) < NumKinds, r.Kind.String(), uint8(r.Kind)), true
-		},
+		func(r *Record) (parquet.Value, bool) { return kindValues[r.Kind], true },
 		func(p *parquetParser, r *Record, v parquet.Value) (err error) {
 			r.Kind, err = valueNamed(p.names.kinds, "kind", v.ByteArray())
 			return err
 		}},
 	{"event", "", "handler, transfer, engine run or level",
 		func(r *Record) (parquet.Value, bool) {
-			return parquetText(r.Event < NoEvent, r.Event.String(), uint8(r.Event)), r.Event != NoEvent
+			return eventValues[r.Event], r.Event != NoEvent
 		},
 		func(p *parquetParser, r *Record, v parquet.Value) (err error) {
 			r.Event, err = valueNamed(p.names.events, "event", v.ByteArray())
@@ -119,7 +130,7 @@ var parquetColumns = []parquetColumn{
 		func(_ *parquetParser, r *Record, v parquet.Value) error { r.Stall = v.Uint32(); return nil }},
 	{"reason", "", "why a packet waited or was dropped",
 		func(r *Record) (parquet.Value, bool) {
-			return parquetText(int(r.Reason) < NumReasons, r.Reason.String(), uint8(r.Reason)), r.Reason != ReasonNone
+			return reasonValues[r.Reason], r.Reason != ReasonNone
 		},
 		func(p *parquetParser, r *Record, v parquet.Value) (err error) {
 			r.Reason, err = valueNamed(p.names.reasons, "reason", v.ByteArray())
@@ -127,7 +138,7 @@ var parquetColumns = []parquetColumn{
 		}},
 	{"verdict", "", "how a packet left",
 		func(r *Record) (parquet.Value, bool) {
-			return parquetText(int(r.Verdict) < NumVerdicts, r.Verdict.String(), uint8(r.Verdict)), r.Verdict != VerdictNone
+			return verdictValues[r.Verdict], r.Verdict != VerdictNone
 		},
 		func(p *parquetParser, r *Record, v parquet.Value) (err error) {
 			r.Verdict, err = valueNamed(p.names.verdicts, "verdict", v.ByteArray())

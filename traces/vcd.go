@@ -241,6 +241,7 @@ func (v *VCDWriter) header(out *bufio.Writer) {
 		return cmp.Or(cmp.Compare(scope(a), scope(b)), cmp.Compare(a.rank(), b.rank()))
 	})
 	in := -2
+	var scopes []string
 	for _, s := range order {
 		k := v.keys[s]
 		if scope(k) != in {
@@ -252,6 +253,10 @@ func (v *VCDWriter) header(out *bufio.Writer) {
 			if in >= 0 {
 				name = vcdName(v.meta.CardName(k.card))
 			}
+			for slices.Contains(scopes, name) { // two cards of like names
+				name += "_" + strconv.Itoa(in)
+			}
+			scopes = append(scopes, name)
 			fmt.Fprintf(out, "$scope module %s $end\n", name)
 		}
 		kind := "integer 32"
