@@ -67,7 +67,7 @@ func (r *Region) Plot() (*plot.Plot, error) {
 	p.Y.Min, p.Y.Max = -0.5, float64(len(r.Y))-0.5
 	p.X.Tick.Marker, p.Y.Tick.Marker = named(r.X, 24), named(r.Y, 30)
 	for _, a := range []*plot.Axis{&p.X, &p.Y} { // room for the edge, and no line
-		a.Tick.Length, a.Tick.LineStyle.Width, a.LineStyle.Width = vg.Points(3), 0, 0
+		a.Tick.Length, a.Tick.LineStyle.Color, a.LineStyle.Width = vg.Points(3), white, 0
 	}
 	if r.Inside != nil && r.InsideName != "" {
 		st := draw.LineStyle{Color: black, Width: vg.Points(1.8)}

@@ -178,9 +178,8 @@ func (c pdfCanvas) FillString(f font.Face, at vg.Point, s string) {
 		}
 		b.WriteByte(code)
 	}
-	if f.Font.Weight != stdfont.WeightNormal { // that canvas cannot find fonts of other weights
-		f.Font.Variant += "Bold"
-		f.Font.Weight = stdfont.WeightNormal
+	if f.Font.Weight != stdfont.WeightNormal { // that canvas holds one font file only
+		f = font.DefaultCache.Lookup(sans(f.Font.Size.Points()), f.Font.Size)
 	}
 	c.Canvas.FillString(f, at, b.String())
 }

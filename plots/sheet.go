@@ -143,6 +143,7 @@ func (k *key) Plot(c draw.Canvas, _ *plot.Plot) {
 					e.dot.DrawGlyph(&c, draw.GlyphStyle{Color: e.line.Color, Radius: vg.Points(2.5)}, vg.Point{X: (r.Min.X + r.Max.X) / 2, Y: y})
 				}
 			case e.dot != nil:
+				c.SetColor(e.look.colour)
 				e.dot.DrawGlyph(&c, draw.GlyphStyle{Color: e.look.colour, Radius: vg.Points(3.5)}, vg.Point{X: (r.Min.X + r.Max.X) / 2, Y: y})
 			default:
 				fillArea(c, e.look, r)
