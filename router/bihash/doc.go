@@ -26,7 +26,7 @@
 //
 // # What is left out
 //
-// TLBs (the original uses huge pages), hardware prefetchers, branch
-// mispredictions, stores, contention for memory bandwidth, and readers beside
-// writers (the lock bit).
+// Of the processor: TLBs, hardware prefetchers, branch mispredictions, stores,
+// contention for memory bandwidth. Of the table: readers beside writers (the
+// lock bit), and the later layout that keeps the first pairs in the bucket.
 package bihash

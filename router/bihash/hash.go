@@ -42,11 +42,14 @@ func (h Hash) Sum(key []byte) uint64 {
 func multiply(key []byte) uint64 {
 	var x uint64
 	for ; len(key) >= 8; key = key[8:] {
-		x = bits.RotateLeft64(x, 29) ^ binary.LittleEndian.Uint64(key)
-		high, low := bits.Mul64(x, golden)
-		x = high ^ low
+		x = step(x, key)
 	}
 	return x
+}
+
+func step(x uint64, key []byte) uint64 {
+	high, low := bits.Mul64(bits.RotateLeft64(x, 29)^binary.LittleEndian.Uint64(key), golden)
+	return high ^ low
 }
 
 // width is how many bits of a hash differ between keys.
