@@ -100,17 +100,17 @@ func (d *Design) Plan(ctx context.Context, replications int) (*SweepPlan, error)
 	if d.Seed != nil {
 		p.seed = *d.Seed
 	}
+	points, info, err := d.points()
+	if err != nil {
+		return nil, err
+	}
+	p.Fraction = info
 	// Every level on its own first: an error then names its factor.
 	for _, f := range d.Factors {
 		if err := d.levels(&f, fixed); err != nil {
 			return nil, err
 		}
 	}
-	points, info, err := d.points()
-	if err != nil {
-		return nil, err
-	}
-	p.Fraction = info
 	planned := make([]plannedPoint, len(points))
 	err = each(ctx, 0, len(points), func(_ context.Context, i int) error {
 		settings := fixed[:len(fixed):len(fixed)]
@@ -181,7 +181,7 @@ func (d *Design) blame(key string, err error) error {
 	if !errors.As(err, &in) {
 		return err
 	}
-	text := in.Err
+	text := err
 	if key != "" {
 		// The field's path is in the key already.
 		path := strings.TrimPrefix(key, "factors.")

@@ -95,6 +95,16 @@ func (f *FractionInfo) String() string {
 // levels add up to 0 modulo the number of levels at every point.
 type word []int
 
+// factors is how many factors the word has.
+func (w word) factors() (n int) {
+	for _, c := range w {
+		if c != 0 {
+			n++
+		}
+	}
+	return n
+}
+
 // subgroup is all words that follow from some.
 type subgroup struct {
 	s     int
@@ -126,13 +136,7 @@ func (g *subgroup) with(w word) *subgroup {
 func (g *subgroup) shortest() (length, count int) {
 	length = math.MaxInt
 	for _, w := range g.words {
-		n := 0
-		for _, c := range w {
-			if c != 0 {
-				n++
-			}
-		}
-		switch {
+		switch n := w.factors(); {
 		case n < length:
 			length, count = n, 1
 		case n == length:
@@ -143,12 +147,56 @@ func (g *subgroup) shortest() (length, count int) {
 }
 
 // Bounds of the search for generators (chosen): the words of a fraction, the
-// generators looked at for one factor, and the coefficients compared for it.
+// generators looked at for one factor, the words looked at for a resolution,
+// and those looked at for a better fraction of the same resolution.
 const (
 	maxWords      = 1 << 12
 	maxCandidates = 1 << 14
-	maxWork       = 1 << 25
+	maxLook       = 1 << 22
+	moreLook      = 1 << 18
 )
+
+// generate finds words that generate p factors from the others, with the
+// highest resolution that the search finds and, among those, few shortest
+// words.
+func generate(k, p, s int) []word {
+	base := k - p
+	all := candidates(base, s)
+	for resolution := k; ; resolution-- {
+		var best []word
+		least := math.MaxInt
+		look := maxLook
+		var try func(from int, chosen []word, g *subgroup)
+		try = func(from int, chosen []word, g *subgroup) {
+			if len(chosen) == p {
+				if _, n := g.shortest(); n < least {
+					best, least = slices.Clone(chosen), n
+				}
+				look = min(look, moreLook)
+				return
+			}
+			for i := from; i < len(all) && look > 0; i++ {
+				// Those that follow have no more factors.
+				if all[i].factors()+1 < resolution {
+					return
+				}
+				w := make(word, k)
+				copy(w, all[i])
+				w[base+len(chosen)] = s - 1
+				next := g.with(w)
+				look -= len(next.words) - len(g.words)
+				if l, _ := next.shortest(); l >= resolution {
+					try(i, append(chosen, w), next)
+				}
+			}
+		}
+		try(0, make([]word, 0, p), &subgroup{s: s})
+		// At 2 any generators will do, so that this ends.
+		if best != nil {
+			return best
+		}
+	}
+}
 
 // fraction is a regular fraction s^(k−p) of a design of k factors with s
 // levels each, s prime.
@@ -200,23 +248,9 @@ func (d *Design) fraction() ([]Point, *FractionInfo, error) {
 			group = group.with(w)
 		}
 	} else {
-		for j := range p {
-			var best *subgroup
-			var bestWord word
-			var length, count int
-			all := candidates(base, s)
-			room := maxWork / (k * s * (len(group.words) + 1))
-			for _, c := range all[:min(len(all), max(room, 100))] {
-				w := make(word, k)
-				copy(w, c)
-				w[base+j] = s - 1
-				g := group.with(w)
-				if l, n := g.shortest(); best == nil || l > length || l == length && n < count {
-					best, bestWord, length, count = g, w, l, n
-				}
-			}
-			group = best
-			coef = append(coef, bestWord)
+		for _, w := range generate(k, p, s) {
+			group = group.with(w)
+			coef = append(coef, w)
 		}
 	}
 
@@ -287,21 +321,13 @@ func candidates(base, s int) []word {
 		}
 		out = append(out, w)
 	}
-	used := func(w word) (n int) {
-		for _, c := range w {
-			if c != 0 {
-				n++
-			}
-		}
-		return n
-	}
 	full := make(word, base)
 	for j := range full {
 		full[j] = 1
 	}
 	out = append([]word{full}, out...)
-	out = slices.DeleteFunc(out, func(w word) bool { return used(w) == 0 })
-	slices.SortStableFunc(out, func(a, b word) int { return used(b) - used(a) })
+	out = slices.DeleteFunc(out, func(w word) bool { return w.factors() == 0 })
+	slices.SortStableFunc(out, func(a, b word) int { return b.factors() - a.factors() })
 	return out
 }
 
