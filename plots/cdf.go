@@ -57,6 +57,8 @@ type CDFPlot struct {
 	// Marks are values on the axis to compare with, such as published ones.
 	Marks  []Mark
 	Series []CDF
+	// Narrow makes the key fit a figure of half the width.
+	Narrow bool
 }
 
 // Mark is a line at a value of an axis.
@@ -87,7 +89,7 @@ func (d *CDFPlot) Plot() (*plot.Plot, error) {
 			name: fmt.Sprintf("%s: median %s, p99 %s", s.Name, figure(s.Quantile(0.5)), figure(s.Quantile(0.99))), line: &lines[len(lines)-1].st,
 		})
 		if m := s.X[len(s.X)-1]; m > hi {
-			far = fmt.Sprintf("the axis ends at the %s quantile; the greatest value is %s", trimFloat(until), figure(m))
+			far = fmt.Sprintf("the axis ends at the %s %% quantile; the greatest value is %s", trimFloat(until*100), figure(m))
 		}
 	}
 	if len(lines) == 0 {
@@ -110,7 +112,11 @@ func (d *CDFPlot) Plot() (*plot.Plot, error) {
 	p.Y.Label.Text = "share at or below (%)"
 	p.Y.Min, p.Y.Max = 0, 1.02
 	p.Y.Tick.Marker = upTo{percentTicks{most: 10}, 1}
-	addKey(p, entries)
+	if d.Narrow {
+		addKeyWithin(p, entries, keyWidth/2)
+	} else {
+		addKey(p, entries)
+	}
 	p.Add(grid{true, true})
 	for _, l := range lines {
 		p.Add(l)
@@ -118,7 +124,10 @@ func (d *CDFPlot) Plot() (*plot.Plot, error) {
 	if len(d.Marks) > 0 {
 		p.Add(xMarks(d.Marks))
 	}
-	if far != "" {
+	switch {
+	case far != "" && d.Narrow: // no room for the note beside the label
+		p.X.Label.Text += ", up to the " + trimFloat(until*100) + " % quantile"
+	case far != "":
 		p.Add(note(far))
 	}
 	return p, nil

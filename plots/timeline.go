@@ -166,7 +166,7 @@ func (s stems) Plot(c draw.Canvas, p *plot.Plot) {
 	if crowded(len(s.ps), c) {
 		rs := rects{c: c, col: s.col}
 		for _, b := range ranges(s.ps, x) {
-			rs.add(vg.Rectangle{Min: vg.Point{X: b.x, Y: trY(b.lo)}, Max: vg.Point{X: b.x + binWidth, Y: max(trY(b.hi), trY(b.lo)+vg.Points(0.7))}})
+			rs.add(vg.Rectangle{Min: vg.Point{X: b.x, Y: trY(b.lo)}, Max: vg.Point{X: b.x + binWidth, Y: max(trY(b.hi), trY(b.lo)+vg.Points(1.4))}})
 		}
 		rs.flush()
 		return
@@ -190,7 +190,7 @@ func (s stems) Plot(c draw.Canvas, p *plot.Plot) {
 
 // binWidth is the width on paper of the stretches that too many values are
 // gathered in.
-const binWidth = vg.Length(0.5)
+const binWidth = vg.Length(0.6)
 
 type valueRange struct {
 	x            vg.Length
@@ -229,7 +229,7 @@ func (s steps) Plot(c draw.Canvas, p *plot.Plot) {
 		level := 0.0
 		for _, b := range ranges(s.ps, x) {
 			lo, hi := min(b.lo, level), max(b.hi, level)
-			rs.add(vg.Rectangle{Min: vg.Point{X: b.x, Y: trY(lo)}, Max: vg.Point{X: b.x + binWidth, Y: max(trY(hi), trY(lo)+vg.Points(0.7))}})
+			rs.add(vg.Rectangle{Min: vg.Point{X: b.x, Y: trY(lo)}, Max: vg.Point{X: b.x + binWidth, Y: max(trY(hi), trY(lo)+vg.Points(1.4))}})
 			level = b.last
 		}
 		rs.flush()

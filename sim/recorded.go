@@ -25,3 +25,10 @@ func (sc *Scenario) RecordSpec() (traces.MeasureSpec, traces.Limits, error) {
 	s := Simulation{sc: sc}
 	return traces.MeasureSpec{ChainHandlers: chainTime(&fw, card.Clock), BusPeriod: busPeriod(sc)}, s.limits(), nil
 }
+
+// WarmUpPackets and WindowPackets bound where RunReplay looks for windows: after
+// the first ones, and among the second ones.
+const (
+	WarmUpPackets = replaySkip
+	WindowPackets = replayLimit
+)

@@ -290,3 +290,11 @@ func outPath(in, out string) error {
 	}
 	return nil
 }
+
+// fileError marks an output file that cannot be made where the user wants it.
+func fileError(err error) error {
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
+		return usagef("%w", err)
+	}
+	return err
+}
