@@ -36,6 +36,7 @@ type Windows struct {
 	runStart des.Time
 
 	best, slow Window
+	followed   des.Time // receive of the best window's packet
 }
 
 // Window is a span worth drawing.
@@ -48,6 +49,9 @@ type Window struct {
 	Run int
 	// Packet is a packet whose path is worth following.
 	Packet uint64
+	// Latency is that packet's, from its Rx check header start to its
+	// departure; 0 when the stream ends before.
+	Latency des.Time
 }
 
 const (
@@ -71,6 +75,8 @@ func (w *Windows) Record(r *traces.Record) error {
 		w.receive(r)
 	case r.Kind == traces.KindBox && r.Event == traces.PeerToPeerStart:
 		w.send()
+	case r.Kind == traces.KindDepart && w.best.Found && r.Packet == w.best.Packet:
+		w.best.Latency = r.End - w.followed
 	}
 	return nil
 }
@@ -100,8 +106,10 @@ func (w *Windows) receive(r *traces.Record) {
 		p := (w.fast[3] - w.fast[0]) / 3
 		if !w.best.Found || p < w.best.Period {
 			if sp, ok := w.place(w.fast[0]); ok {
-				// The packet received second is the one the thesis follows.
-				w.best = Window{Span: sp, Found: true, Period: p, Packet: r.Packet - 2}
+				// The thesis follows packet 2. Here that is the packet received
+				// third, which has not departed yet.
+				w.best = Window{Span: sp, Found: true, Period: p, Packet: r.Packet - 1}
+				w.followed = w.fast[2]
 			}
 		}
 	}

@@ -12,7 +12,7 @@ import (
 func newCalibrate() *cobra.Command {
 	var f studyFlags
 	var opt study.CalibrateOptions
-	var out string
+	var out, reading string
 	c := &cobra.Command{
 		Use:   "calibrate",
 		Short: "Fit the free parameters to the published figures",
@@ -27,6 +27,11 @@ published average is not used.`,
 			sc, err := f.load()
 			if err != nil {
 				return err
+			}
+			switch opt.Reading = study.Reading(reading); opt.Reading {
+			case study.FastWindows, study.BestWindow:
+			default:
+				return usagef("--reading %q, want %s or %s", reading, study.FastWindows, study.BestWindow)
 			}
 			opt.Workers = f.workers
 			bar, tell := newBar(c, "calibrate")
@@ -55,6 +60,7 @@ published average is not used.`,
 		},
 	}
 	f.add(c, "fig6.4")
+	c.Flags().StringVar(&reading, "reading", string(study.FastWindows), "how the best case is measured: fast-windows (median over the run) or best-window (read off the fastest stretch, as the thesis does)")
 	c.Flags().IntSliceVar(&opt.Polls, "polls", nil, "costs of a poll to try, in cycles")
 	c.Flags().IntSliceVar(&opt.Waits, "waits", nil, "wait states to try")
 	c.Flags().Uint64Var(&opt.Packets, "packets", 60_000, "packets of the run that measures a machine")

@@ -43,8 +43,24 @@ func (m Machine) Apply(sc *sim.Scenario) *sim.Scenario {
 	})
 }
 
-// Fit is a machine with what it gives, measured as the model's rules define it
-// in the default experiment: at the highest rate whose loss is below the bound.
+// Reading is a way to measure the best case.
+type Reading string
+
+// The readings.
+const (
+	// FastWindows is how the model's rules define it: the median period, and
+	// the mean latency, within fast windows of the whole run. It includes the
+	// time that the source leaves the router idle in them.
+	FastWindows Reading = "fast-windows"
+	// BestWindow is how the thesis reads it off its figure: the mean of three
+	// periods in a row, and the latency of a packet, in the fastest one-for-one
+	// stretch of the run. It was added after the fit by FastWindows had been
+	// seen to leave large residuals.
+	BestWindow Reading = "best-window"
+)
+
+// Fit is a machine with what it gives, measured in the default experiment: at
+// the highest rate whose loss is below the bound.
 type Fit struct {
 	Machine
 	Rate          traces.Real `json:"rate"`            // packets/s at which it was measured
@@ -68,6 +84,8 @@ func (f *Fit) residual() traces.Real {
 
 // CalibrateOptions are those of Calibrate; zero values stand for defaults.
 type CalibrateOptions struct {
+	// Reading is how the best case is measured [FastWindows].
+	Reading Reading
 	// Polls and Waits are the grid of the two whole-numbered parameters.
 	Polls, Waits []int
 	// ScaleLow and ScaleHigh bound the scale.
@@ -91,6 +109,9 @@ func (o CalibrateOptions) filled() CalibrateOptions {
 	if o.ScaleLow == 0 {
 		o.ScaleLow, o.ScaleHigh = 0.3, 3
 	}
+	if o.Reading == "" {
+		o.Reading = FastWindows
+	}
 	if o.Packets == 0 {
 		o.Packets = 60_000
 	}
@@ -102,10 +123,11 @@ func (o CalibrateOptions) filled() CalibrateOptions {
 
 // Calibration is what a fit gives.
 type Calibration struct {
-	Best   Fit     `json:"best"`
-	Equal  []Fit   `json:"equally_good"` // Best among them, in order of residual
-	Tried  []Fit   `json:"tried"`
-	Margin float64 `json:"margin"`
+	Best    Fit     `json:"best"`
+	Equal   []Fit   `json:"equally_good"` // Best among them, in order of residual
+	Tried   []Fit   `json:"tried"`
+	Margin  float64 `json:"margin"`
+	Reading Reading `json:"reading"`
 	// Published are the figures fitted to.
 	Published map[string]float64 `json:"published"`
 	Seed      uint64             `json:"seed"`
@@ -140,7 +162,7 @@ func Calibrate(ctx context.Context, sc *sim.Scenario, opt CalibrateOptions) (*Ca
 		return nil, err
 	}
 	c := &Calibration{
-		Margin: opt.Margin, Seed: sc.Seed, Version: sim.Version,
+		Margin: opt.Margin, Reading: opt.Reading, Seed: sc.Seed, Version: sim.Version,
 		Published: map[string]float64{"router_us": PublishedRouterHandler, "best_gap_us": PublishedBestGap, "fast_latency_us": PublishedFastLatency},
 	}
 	var best []Fit
@@ -184,7 +206,7 @@ func fitScale(ctx context.Context, sc *sim.Scenario, poll, wait int, opt Calibra
 				return nil
 			}
 		}
-		f, err := MeasureMachine(ctx, sc, Machine{scale, poll, wait}, opt.Packets)
+		f, err := MeasureMachine(ctx, sc, Machine{scale, poll, wait}, opt.Reading, opt.Packets)
 		if err == nil {
 			fits = append(fits, *f)
 		}
@@ -214,7 +236,7 @@ func fitScale(ctx context.Context, sc *sim.Scenario, poll, wait int, opt Calibra
 
 // MeasureMachine measures the fitted figures of one machine in an experiment:
 // it finds the highest rate within the loss bound, and runs there.
-func MeasureMachine(ctx context.Context, sc *sim.Scenario, m Machine, packets uint64) (*Fit, error) {
+func MeasureMachine(ctx context.Context, sc *sim.Scenario, m Machine, reading Reading, packets uint64) (*Fit, error) {
 	c := m.Apply(sc)
 	rate, err := MaxRate(ctx, c, MaxRateOptions{
 		Loss: sc.Measure.LossLimit, Packets: packets / 3, FirstPackets: packets / 12, Replications: 2, Resolution: 0.02, Workers: 1,
@@ -230,13 +252,22 @@ func MeasureMachine(ctx context.Context, sc *sim.Scenario, m Machine, packets ui
 		return nil, err
 	}
 	c = with(c, func(c *sim.Scenario) { c.Traffic.Arrivals.Rate, c.Traffic.Packets = r, packets })
-	res, err := sim.Run(ctx, c, sim.Options{})
+	w := &sim.Windows{Card: uint8(c.Traffic.Ingress[0]), Skip: 64}
+	res, err := sim.Run(ctx, c, sim.Options{Sinks: []traces.Sink{w}})
 	if err != nil {
 		return nil, fmt.Errorf("%v: %w", m, err)
 	}
 	f := &Fit{
 		Machine: m, Rate: rate.Rate, RouterHandler: handlerMean(res, traces.RouterIn),
 		BestGap: res.Gap.BestCase, BestGapN: res.Gap.BestCaseN, FastLatency: res.Latency.Ingress.Fast,
+	}
+	if reading == BestWindow {
+		best := w.Best()
+		f.BestGap, f.BestGapN = traces.Real(math.NaN()), 0
+		if best.Found && best.Latency > 0 {
+			f.BestGap, f.BestGapN = traces.Real(best.Period.Microseconds()), 3
+			f.FastLatency = traces.Real(best.Latency.Microseconds())
+		}
 	}
 	f.Residual = f.residual()
 	return f, nil
@@ -267,7 +298,7 @@ func (c *Calibration) WriteText(w io.Writer) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\nbest: %v; %d of %d machines are as good within %.1f %%:\n", c.Best.Machine, len(c.Equal), len(c.Tried), 100*c.Margin)
+	fmt.Fprintf(w, "\nbest case read from %s\nbest: %v; %d of %d machines are as good within %.1f %%:\n", c.Reading, c.Best.Machine, len(c.Equal), len(c.Tried), 100*c.Margin)
 	t = tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "scale\tpoll\twait states\tbest gap\tlatency\tresidual\tat packets/s\t")
 	for _, f := range c.Equal {
