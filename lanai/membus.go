@@ -28,9 +28,12 @@ const (
 	numHostSources
 )
 
+// hostRates are the rates of both sources.
+type hostRates struct{ num, den [numHostSources]int32 }
+
 type hostPace struct {
-	num, den [numHostSources]int32
-	index    uint8
+	hostRates
+	index uint8
 }
 
 // MemoryBus shares the card's memory between the engines and the processor;
@@ -47,26 +50,28 @@ type MemoryBus struct {
 	// body; one more cycle, the tail, follows where a stream asks for its last
 	// words. end is where the segment ends, as an offset.
 	at    int64
-	state busState // at cycle at
+	state uint64 // at cycle at, packed
 	wire  [numEngines]transfer
 	orb   *orbit
 	body  int64
 	end   int64
 	tail  struct {
-		state busState
+		known bool   // it is worked out when somebody looks
+		state uint64 // after it, packed
 		passed
 	}
 
 	dirty bool // the segment has to be made anew
 	batch int  // while positive, that waits for flush
 
-	host      [numHostSources][2]int32 // words a bus clock, num and den; num 0: off
+	host      hostRates // words a bus clock; num 0: off
 	hostPaces []hostPace
 	busClocks *big.Rat // bus clocks per card cycle
 
 	orbits  map[uint64]*orbit
-	quiet   *orbit            // of state 0, where no engine asks
-	granted [numEngines]int64 // up to cycle at
+	recent  [recentOrbits]*orbit // some of them, by a hash of the state
+	quiet   *orbit               // of state 0, where no engine asks
+	granted [numEngines]int64    // up to cycle at
 }
 
 // maxOrbits and maxCells bound the orbits kept; beyond them all are forgotten
@@ -76,6 +81,12 @@ const (
 	maxOrbits = 1 << 13
 	maxCells  = 1 << 20
 )
+
+// recentOrbits is how many places there are for orbits that were used lately: a
+// few times as many as a steady load uses. Chosen; a power of two.
+const recentOrbits = 1 << recentBits
+
+const recentBits = 8
 
 func (m *MemoryBus) init(s Spec, bus pci.Spec, clk cardClock, e *des.Engine, c *Card) {
 	m.engine, m.card, m.clk = e, c, clk
@@ -92,87 +103,116 @@ func (m *MemoryBus) init(s Spec, bus pci.Spec, clk cardClock, e *des.Engine, c *
 	m.segment()
 }
 
-// segment works out the segment that begins with the present state.
-func (m *MemoryBus) segment() {
-	key := m.state.pack()
-	o := m.quiet
-	if key != 0 {
-		o = m.orbits[key]
+// orbitOf finds or makes the orbit of a state.
+func (m *MemoryBus) orbitOf(state uint64) *orbit {
+	if state == 0 && m.quiet != nil {
+		return m.quiet
 	}
+	slot := &m.recent[state*0x9e3779b97f4a7c15>>(64-recentBits)]
+	if o := *slot; o != nil && o.cells[0].state == state {
+		return o
+	}
+	o := m.orbits[state]
 	if o == nil {
 		if len(m.orbits) >= maxOrbits || m.arb.cells >= maxCells {
-			clear(m.orbits)
-			m.arb.cells = 0
+			m.forget()
 		}
-		o = newOrbit(&m.arb, key)
-		m.orbits[key] = o
-		if key == 0 {
-			m.quiet = o
-		}
+		o = newOrbit(&m.arb, state)
+		m.orbits[state] = o
 	}
+	if state == 0 {
+		m.quiet = o
+	}
+	*slot = o
+	return o
+}
+
+// forget lets go of all orbits. The present segment keeps its own.
+func (m *MemoryBus) forget() {
+	clear(m.orbits)
+	clear(m.recent[:])
+	m.arb.cells = 0
+}
+
+// segment works out the segment that begins with the present state.
+func (m *MemoryBus) segment() {
+	o := m.orbitOf(m.state)
 	m.orb = o
-	m.body = endless
+	m.tail.known = false
+	m.body = o.end()
+	m.end = m.body
+	if !m.wire[Receive].active && !m.wire[Send].active {
+		return
+	}
 	tail := int64(0)
 	for c := Receive; c < CPU; c++ {
-		if t := &m.wire[c]; t.active && t.left == 0 {
+		t := &m.wire[c]
+		if !t.active {
+			continue
+		}
+		if t.left == 0 {
 			m.body, m.end = 0, 0
 			return
-		} else if t.active && m.state.pace[c] != 0 {
+		}
+		if m.state&paceBits[c] != 0 {
 			if k := o.firstAsked(c, t.ask) - 1; k < m.body {
 				m.body, tail = k, 1
 			}
 		}
 	}
-	if end := o.end(); m.body > end {
-		m.body, tail = end, 0
-	}
 	m.end = m.body + tail
 	for c := Receive; c < CPU; c++ {
-		if t := &m.wire[c]; t.active && m.state.pace[c] == 0 {
+		if t := &m.wire[c]; t.active && m.state&paceBits[c] == 0 {
 			if k := o.first(colGranted+column(c), t.left); k <= m.body {
-				m.body, m.end, tail = k, k, 0
+				m.body, m.end = k, k
 			}
 		}
 	}
-	if tail == 0 {
+}
+
+// needTail works the tail out.
+func (m *MemoryBus) needTail() {
+	if m.tail.known {
 		return
 	}
+	o := m.orb
 	i, _ := o.place(m.body)
-	m.tail.state = unpack(o.cells[i].state)
-	asked, _ := o.sums(m.body)
+	s := unpack(o.cells[i].state)
 	limit := [numEngines]int32{noLimit, noLimit, noLimit}
 	for c := Receive; c < CPU; c++ {
 		if t := &m.wire[c]; t.active {
-			limit[c] = int32(min(t.ask-asked[c], int64(noLimit)))
+			limit[c] = int32(min(t.ask-o.asked(c, m.body), int64(noLimit)))
 		}
 	}
-	m.tail.passed = m.arb.cycle(&m.tail.state, &limit)
+	m.tail.passed = m.arb.cycle(&s, &limit)
+	m.tail.state = s.pack()
+	m.tail.known = true
 }
 
-// sums is what the engines ask for and get from the segment's start to offset
-// d.
-func (m *MemoryBus) sums(d int64) (asked, granted [numEngines]int64) {
-	asked, granted = m.orb.sums(min(d, m.body))
+// addGranted adds to sum what the engines are granted between the segment's
+// start and offset d.
+func (m *MemoryBus) addGranted(d int64, sum *[numEngines]int64) {
+	o := m.orb
+	if d <= 0 || o.idle {
+		return
+	}
+	i, n := o.place(min(d, m.body))
+	x := &o.cells[i].granted
+	sum[EBus] += int64(x[EBus])
+	sum[Receive] += int64(x[Receive])
+	sum[Send] += int64(x[Send])
+	if n != 0 {
+		y, z := &o.cells[o.pre+o.period].granted, &o.cells[o.pre].granted
+		sum[EBus] += n * int64(y[EBus]-z[EBus])
+		sum[Receive] += n * int64(y[Receive]-z[Receive])
+		sum[Send] += n * int64(y[Send]-z[Send])
+	}
 	if d > m.body {
-		for c := range asked {
-			asked[c] += int64(m.tail.asked[c])
-			granted[c] += int64(m.tail.granted[c])
+		m.needTail()
+		for e, g := range &m.tail.granted {
+			sum[e] += int64(g)
 		}
 	}
-	return asked, granted
-}
-
-// grantedBy is what the engines have been granted before cycle c, which lies
-// in the segment.
-func (m *MemoryBus) grantedBy(c int64) [numEngines]int64 {
-	n := m.granted
-	if d := c - m.at; d > 0 && !m.orb.idle {
-		_, more := m.sums(d)
-		for e := range n {
-			n[e] += more[e]
-		}
-	}
-	return n
 }
 
 // advance moves the segment's start to cycle c, which lies in it.
@@ -183,28 +223,47 @@ func (m *MemoryBus) advance(c int64) {
 	}
 	m.card.CPU.advance(c)
 	if !m.orb.idle {
-		asked, granted := m.sums(d)
-		for e := range m.wire {
-			m.granted[e] += granted[e]
-			if t := &m.wire[e]; t.active {
-				t.ask -= asked[e]
-				t.left -= granted[e]
-			}
-		}
-		if d <= m.body {
-			i, _ := m.orb.place(d)
-			m.state = unpack(m.orb.cells[i].state)
-		} else {
-			m.state = m.tail.state
-		}
-		for e := Receive; e < CPU; e++ {
-			if t := &m.wire[e]; t.active && t.ask == 0 {
-				m.state.pace[e], m.state.phase[e] = 0, 0
-			}
-		}
+		m.pass(d)
 	}
 	m.at = c
 	m.dirty = true
+}
+
+// pass accounts for the segment's first d cycles and takes on the state behind
+// them.
+func (m *MemoryBus) pass(d int64) {
+	o := m.orb
+	k := min(d, m.body)
+	i, n := o.place(k)
+	x := &o.cells[i]
+	state := x.state
+	if d > k {
+		m.needTail()
+		state = m.tail.state
+	}
+	m.granted[EBus] += o.grantedIn(x, EBus, n)
+	for c := Receive; c < CPU; c++ {
+		granted := o.grantedIn(x, c, n)
+		t := &m.wire[c]
+		if t.active {
+			asked := o.askedIn(x, c, n)
+			if d > k {
+				asked += int64(m.tail.asked[c])
+				t.left -= int64(m.tail.granted[c])
+			}
+			t.left -= granted
+			if t.ask -= asked; t.ask == 0 {
+				state &^= paceBits[c] | phaseBits[c]
+			}
+		}
+		m.granted[c] += granted
+	}
+	if d > k {
+		for e, g := range &m.tail.granted {
+			m.granted[e] += int64(g)
+		}
+	}
+	m.state = state
 }
 
 // touch is called before a change at the present time, settle after it.
@@ -262,19 +321,16 @@ func (m *MemoryBus) Handle(now des.Time, _ uint64) error {
 func (m *MemoryBus) start(now des.Time, c Client, n int64) error {
 	m.touch(now)
 	m.wire[c] = transfer{active: true, ask: n, left: n}
-	m.state.pace[c], m.state.phase[c] = uint8(c), 0
+	m.state = m.state&^phaseBits[c] | paceBits[c]
 	return m.settle()
 }
 
 // left is how many words of engine c's stream have not been granted by the end
 // of the cycle in progress.
 func (m *MemoryBus) left(now des.Time, c Client) int64 {
-	n := m.wire[c].left
-	if d := m.clk.ceil(now) - m.at; d > 0 {
-		_, granted := m.sums(d)
-		n -= granted[c]
-	}
-	return n
+	var granted [numEngines]int64
+	m.addGranted(m.clk.ceil(now)-m.at, &granted)
+	return m.wire[c].left - granted[c]
 }
 
 // setHost switches one source of E-bus accesses on or off.
@@ -283,31 +339,27 @@ func (m *MemoryBus) setHost(now des.Time, src hostSource, on bool, num, den int3
 	if !on {
 		num, den = 0, 1
 	}
-	m.host[src] = [2]int32{num, den}
-	m.state.pace[EBus], m.state.phase[EBus] = m.hostPace(), 0
+	m.host.num[src], m.host.den[src] = num, den
+	m.state = m.state&^(paceBits[EBus]|phaseBits[EBus]) | uint64(m.hostPace())<<eBusPaceAt
 	return m.settle()
 }
 
 // hostPace finds the index of the pace that the E-bus's sources add up to.
 func (m *MemoryBus) hostPace() uint8 {
-	key := hostPace{}
-	busy := false
-	for i, h := range m.host {
-		key.num[i], key.den[i] = h[0], h[1]
-		busy = busy || h[0] > 0
-	}
-	if !busy {
+	h := &m.host
+	if h.num[asInitiator] <= 0 && h.num[asTarget] <= 0 {
 		return 0
 	}
 	for i := range m.hostPaces {
-		if h := &m.hostPaces[i]; h.num == key.num && h.den == key.den {
-			return h.index
+		p := &m.hostPaces[i]
+		if p.num[0] == h.num[0] && p.num[1] == h.num[1] && p.den[0] == h.den[0] && p.den[1] == h.den[1] {
+			return p.index
 		}
 	}
 	sum := new(big.Rat)
-	for _, h := range m.host {
-		if h[0] > 0 {
-			sum.Add(sum, big.NewRat(int64(h[0]), int64(h[1])))
+	for i, num := range h.num {
+		if num > 0 {
+			sum.Add(sum, big.NewRat(int64(num), int64(h.den[i])))
 		}
 	}
 	p := makePace(sum.Mul(sum, m.busClocks))
@@ -323,18 +375,19 @@ func (m *MemoryBus) hostPace() uint8 {
 			// which name them.
 			m.arb.paces = m.arb.paces[:numEngines]
 			m.hostPaces = m.hostPaces[:0]
-			m.orbits = make(map[uint64]*orbit)
+			m.forget()
 		}
 		index = len(m.arb.paces)
 		m.arb.paces = append(m.arb.paces, p)
 	}
-	key.index = uint8(index)
-	m.hostPaces = append(m.hostPaces, key)
-	return key.index
+	m.hostPaces = append(m.hostPaces, hostPace{*h, uint8(index)})
+	return uint8(index)
 }
 
 // Granted is how many accesses each engine (E-bus, receive, send) has been
 // granted by the end of the cycle in progress.
 func (m *MemoryBus) Granted() [3]int64 {
-	return m.grantedBy(m.clk.ceil(m.engine.Now()))
+	n := m.granted
+	m.addGranted(m.clk.ceil(m.engine.Now())-m.at, &n)
+	return n
 }

@@ -23,6 +23,15 @@ func (s *busState) pack() uint64 {
 	return v
 }
 
+// Where the fields of a packed busState lie, by engine. The E-bus's paceBits
+// hold an index, the others' tell whether the one pace there is runs.
+var (
+	phaseBits = [numEngines]uint64{1023 << 6 << 34, 1023 << 6 << 17, 1023 << 6}
+	paceBits  = [numEngines]uint64{255 << eBusPaceAt, 1 << 16 << 17, 1 << 16}
+)
+
+const eBusPaceAt = 16 + 34
+
 func unpack(v uint64) (s busState) {
 	for c := Send; c > EBus; c-- {
 		s.backlog[c] = int32(v & 63)
@@ -190,21 +199,28 @@ func (o *orbit) free(k int64) int64 {
 
 func (o *orbit) freesPerPeriod() int64 { return int64(o.frees[o.pre+o.period] - o.frees[o.pre]) }
 
-// sums is what the engines have asked for and got in the first k cycles.
-func (o *orbit) sums(k int64) (asked, granted [numEngines]int64) {
+// grantedIn is what engine c has got in the first cycles, as place tells them.
+func (o *orbit) grantedIn(x *cell, c Client, periods int64) int64 {
+	v := int64(x.granted[c])
+	if periods != 0 {
+		v += periods * int64(o.cells[o.pre+o.period].granted[c]-o.cells[o.pre].granted[c])
+	}
+	return v
+}
+
+// askedIn is likewise what it has asked for.
+func (o *orbit) askedIn(x *cell, c Client, periods int64) int64 {
+	v := int64(x.asked[c])
+	if periods != 0 {
+		v += periods * int64(o.cells[o.pre+o.period].asked[c]-o.cells[o.pre].asked[c])
+	}
+	return v
+}
+
+// asked is what engine c has asked for in the first k cycles.
+func (o *orbit) asked(c Client, k int64) int64 {
 	i, n := o.place(k)
-	x := &o.cells[i]
-	for c := range asked {
-		asked[c], granted[c] = int64(x.asked[c]), int64(x.granted[c])
-	}
-	if n != 0 {
-		y, z := &o.cells[o.pre+o.period], &o.cells[o.pre]
-		for c := range asked {
-			asked[c] += n * int64(y.asked[c]-z.asked[c])
-			granted[c] += n * int64(y.granted[c]-z.granted[c])
-		}
-	}
-	return asked, granted
+	return o.askedIn(&o.cells[i], c, n)
 }
 
 // column is one of an orbit's sums.
@@ -269,7 +285,11 @@ func (o *orbit) firstAsked(c Client, v int64) int64 {
 	}
 	// The pace never stands still: ceil((k·p − phase)/q) ≥ v.
 	p := o.arb.paces[o.start.pace[c]]
-	return ((v-1)*int64(p.q)+int64(o.start.phase[c]))/int64(p.p) + 1
+	n := (v-1)*int64(p.q) + int64(o.start.phase[c])
+	if uint64(n) < 1<<32 {
+		return int64(uint32(n)/uint32(p.p)) + 1
+	}
+	return n/int64(p.p) + 1
 }
 
 // maxPerCycle is more than any column can grow by in a cycle.

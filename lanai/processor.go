@@ -69,8 +69,12 @@ type Processor struct {
 	base, elapsed, got int64
 	done               int64 // polls ended by base
 
-	before  [numEngines]int64 // engines' grants up to start
-	end     int64             // cycle of the end; unknown, or not worked out yet
+	// Engines' grants up to start. They are worked out when the segment that
+	// holds start ends, or never when it is still there at the end.
+	before      [numEngines]int64
+	beforeKnown bool
+
+	end     int64 // cycle of the end; unknown, or not worked out yet
 	looping bool
 
 	lastEnd  int64 // cycle of the last end, for the next begin at the same time
@@ -138,7 +142,7 @@ func (p *Processor) begin(mode processorMode, d Demand, n int64) error {
 	p.w = work{n: int64(d.Cycles), a: int64(d.Cycles) + int64(d.Accesses)}
 	p.start, p.base, p.begun = c, c, now
 	p.elapsed, p.got, p.done, p.limit = 0, 0, 0, n
-	p.before = p.mem.grantedBy(c)
+	p.beforeKnown = false
 	p.end = endStale
 	return p.rearm()
 }
@@ -247,6 +251,7 @@ func (m *MemoryBus) follow(w work, x *int64, to int64, r *progress) bool {
 		}
 	}
 	if end < 0 && *x < to {
+		m.needTail()
 		r.elapsed++
 		r.got = min(r.got+int64(m.tail.free), w.demand(r.elapsed))
 		*x = to
@@ -270,6 +275,9 @@ func (p *Processor) advance(c int64) {
 	if p.mode == modeIdle || p.base >= c {
 		return
 	}
+	if !p.beforeKnown {
+		p.needBefore()
+	}
 	r := p.follow(c)
 	p.done += r.polls
 	p.base, p.elapsed, p.got = c, r.elapsed, r.got
@@ -277,6 +285,15 @@ func (p *Processor) advance(c int64) {
 	if p.done >= p.limit {
 		p.end = r.end
 	}
+}
+
+// needBefore works out the engines' grants up to start, which lies in the
+// present segment, or just before it when a box has ended at the same instant
+// as a cycle has begun.
+func (p *Processor) needBefore() {
+	p.before = p.mem.granted
+	p.mem.addGranted(p.start-p.mem.at, &p.before)
+	p.beforeKnown = true
 }
 
 // findEnd works out the end, if it comes in the present segment.
@@ -389,7 +406,11 @@ func (p *Processor) finish(now des.Time) error {
 // (chosen: any one of them alone might have cost nothing). Shares are rounded
 // down as they add up in the order E-bus, receive, send.
 func (p *Processor) blame(stall, end int64) {
-	took := p.mem.grantedBy(end)
+	if !p.beforeKnown {
+		p.needBefore()
+	}
+	took := p.mem.granted
+	p.mem.addGranted(end-p.mem.at, &took)
 	var all, sum, given int64
 	for e := range took {
 		took[e] -= p.before[e]

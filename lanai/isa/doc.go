@@ -1,0 +1,68 @@
+// Package isa executes compiled firmware: a decoder, a disassembler and an
+// interpreter of the instruction set for which clang's lanai target (version
+// 14 and later) compiles. It descends from the LANai's own, with the same
+// formats, condition codes and register names, but it is not binary-compatible
+// with a LANai 4, which has two register contexts of 24, ISR and IMR among the
+// registers, one exposed load slot, and a pc that reads four bytes further on.
+// So what is simulated is that instruction set with a LANai 4's devices, memory
+// and clock. The formats were read from LLVM's description of the target and
+// confirmed with its disassembler and by running compiled C.
+//
+// # Time
+//
+// An instruction takes one cycle, and more in these cases:
+//
+//   - Load-use: an instruction that reads the register which the instruction
+//     before it loads, be it as an operand, an address or the word to be
+//     stored, waits one cycle.
+//   - Part-word accesses in SPLS form keep the load/store unit for a second
+//     cycle, so that a load or store that follows at once waits for one. Where
+//     both apply it waits once.
+//   - The memory bus: fetching an instruction is one access, a load or store
+//     another. The instruction asks for its accesses in its first cycle after
+//     the waits above (which ask for nothing), and ends with the cycle in which
+//     the last of them is granted. What the bus has to spare in a cycle is not
+//     saved up: there is no prefetching (chosen).
+//
+// All effects of an instruction, the reading of its own word included, happen
+// at its end, the boundary behind its last cycle.
+//
+// A branch and an ALU result into pc have one delay slot, a load into pc two.
+// The addresses in flight are kept, so that a branch in a delay slot does what
+// the hardware's address pipeline does.
+//
+// # Meeting the memory bus
+//
+// [CPU.Run] goes on until a boundary up to which the caller vouches that
+// nothing else acts: no event that may change memory, devices or what the bus
+// leaves free. The bus is seen through [Slots], which tells for each cycle what
+// is left to the processor. An instruction that straddles the boundary is kept
+// half-way, with the accesses granted so far, and continues in the next call
+// under whatever the bus then grants. A device access stops the run at the
+// boundary where it takes effect, so that the caller can bring everything else
+// to that time; registers that change only with events may be read on the way
+// ([Steady]). So execution meets the three engines to the cycle without
+// stepping cycle by cycle, and calls cost little: the boundary is the next
+// event, some hundred instructions ahead.
+//
+// A loop that waits is skipped exactly: when the same branch is taken back to
+// the same place with all registers, flags and memory as they were the time
+// before, so many whole rounds as fit before the boundary are accounted for at
+// once.
+//
+// Decoded instructions are kept and checked against the memory's word at every
+// fetch, so that a write by anybody, processor, DMA engine or bus master, is
+// seen by the next fetch without being told of.
+//
+// # Faults
+//
+// Undefined opcodes, addresses that are misaligned or outside the memory,
+// accesses that [CPU.Protect] does not allow, a stack pointer that leaves its
+// bounds and a watchdog that runs out end the run with a [*Fault] that names
+// pc, symbol and instruction.
+//
+// # Left out
+//
+// Interrupts, floating point and atomics (the target has none), and the
+// status register as a register: compiled code uses r3 as any other.
+package isa

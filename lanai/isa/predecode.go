@@ -1,0 +1,216 @@
+package isa
+
+// code is what the interpreter's switch is over.
+type code uint8
+
+const (
+	xUndefined code = iota
+	xNop
+	xLog
+	xAdd
+	xAddC
+	xSub
+	xSubB
+	xAnd
+	xOr
+	xXor
+	xShift
+	xShiftA
+	xAddF
+	xAddCF
+	xSubF
+	xSubBF
+	xAndF
+	xOrF
+	xXorF
+	xShiftF
+	xShiftAF
+	xSelect
+	xCount // population, leading and trailing zeros
+	xSetCond
+	xBranch    // always
+	xBranchIf  // absolute
+	xBranchRel // relative
+	xLoad
+	xStore
+)
+
+// Bits of op.how.
+const (
+	hCond     uint8 = 1 << iota // execute if cond holds
+	hPC                         // the result goes into pc
+	hSP                         // sp is written
+	hMem                        // a load or store
+	hPost                       // the base is the address
+	hWrite                      // base register written back
+	hIndexALU                   // RRM with another operation than add
+	hPart                       // keeps the load/store unit
+)
+
+// unitHazard is the bit of op.uses and of the pending hazards that stands for
+// the load/store unit; the others stand for registers.
+const unitHazard = 1 << 32
+
+// op is a decoded instruction, as the interpreter wants it. The second operand
+// or offset is reg[rb] | imm, of which one is zero.
+type op struct {
+	uses       uint64
+	word       uint32
+	imm        uint32
+	x          code
+	how        uint8
+	rd, ra, rb uint8
+	cond       uint8
+	size       uint8 // of an access: 1, 2, 4; 0x40: sign-extend; 0: entry not filled
+	sub        uint8 // which count, or index operation
+	need       uint8 // memory-bus accesses: 1, with a load or store 2
+}
+
+const (
+	sizeMask  = 7
+	signed    = 0x40
+	filled    = 0x80
+	sink      = 32 // register that swallows what is written to r0 and r1
+	pcResult  = 33 // register that takes results for pc
+	numSlots  = 64 // a power of two, so that an index needs no check
+	pageWords = 1 << 10
+	pageShift = 12
+)
+
+func target(r uint8) uint8 {
+	switch r {
+	case Zero, Ones:
+		return sink
+	case PC:
+		return pcResult
+	}
+	return r
+}
+
+// fill decodes a word.
+func (u *op) fill(word uint32) {
+	i := Decode(word)
+	*u = op{word: word, imm: i.Imm, size: filled, cond: uint8(i.Cond), need: 1}
+	reads := func(rs ...uint8) {
+		for _, r := range rs {
+			u.uses |= 1 << r
+		}
+		u.uses &^= 1<<Zero | 1<<Ones | 1<<PC
+	}
+	result := func(r uint8) {
+		u.rd = target(r)
+		if r == PC {
+			u.how |= hPC
+		}
+		if r == SP {
+			u.how |= hSP
+		}
+	}
+	switch i.Kind {
+	case Nop:
+		u.x = xNop
+	case Log:
+		u.x = xLog
+	case ALUImm, ALUReg:
+		u.x = xAdd + code(i.Op)
+		if i.SetFlags {
+			u.x += xAddF - xAdd
+		}
+		u.ra = i.Rs1
+		reads(i.Rs1)
+		if i.Kind == ALUReg {
+			u.rb, u.imm = i.Rs2, 0
+			reads(i.Rs2)
+			if i.Cond != Always {
+				u.how |= hCond
+			}
+		}
+		result(i.Rd)
+	case Select:
+		u.x, u.ra, u.rb = xSelect, i.Rs1, i.Rs2
+		reads(i.Rs1, i.Rs2)
+		result(i.Rd)
+	case PopCount, LeadingZeros, TrailingZeros:
+		u.x, u.ra, u.sub = xCount, i.Rs1, uint8(i.Kind)
+		reads(i.Rs1)
+		result(i.Rd)
+	case SetCond:
+		u.x = xSetCond
+		result(i.Rs1)
+	case MoveImm:
+		u.x = xAdd
+		result(i.Rd)
+	case Branch:
+		u.x = xBranchIf
+		if i.Cond == Always {
+			u.x = xBranch
+		}
+	case BranchRelative:
+		u.x = xBranchRel
+	case Load, LoadIndex, Store, StoreIndex:
+		u.access(&i, reads, result)
+	}
+}
+
+func (u *op) access(i *Instr, reads func(...uint8), result func(uint8)) {
+	u.x = xLoad
+	u.how |= hMem
+	u.need = 2
+	u.uses |= unitHazard
+	u.size |= i.Bytes
+	if i.Mode != Absolute {
+		u.ra = i.Rs1
+		reads(i.Rs1)
+	}
+	switch i.Mode {
+	case Direct:
+		u.imm = 0
+	case Post:
+		u.how |= hPost | hWrite
+	case Pre:
+		u.how |= hWrite
+	}
+	if i.Kind == LoadIndex || i.Kind == StoreIndex {
+		u.imm = 0
+		if i.Mode != Direct {
+			u.rb = i.Rs2
+			reads(i.Rs2)
+			if i.Op != Add {
+				u.how |= hIndexALU
+				u.sub = uint8(i.Op)
+			}
+		}
+		if i.Op >= ShiftLogical {
+			// The shift's bits are those of the width: it is a word.
+			u.size = filled | 4
+		}
+	}
+	if i.PartWord {
+		u.how |= hPart
+	}
+	if i.IsStore() {
+		u.x = xStore
+		u.rd = i.Rd
+		reads(i.Rd)
+	} else {
+		result(i.Rd)
+		if !i.ZeroExtend && u.size&sizeMask != 4 {
+			u.size |= signed
+		}
+	}
+	if u.how&hWrite != 0 && i.Rs1 == SP {
+		u.how |= hSP
+	}
+}
+
+// hazard is what the instruction leaves to wait for.
+func (u *op) hazard() uint64 {
+	var h uint64
+	if u.how&hPart != 0 {
+		h = unitHazard
+	}
+	if u.x == xLoad && u.rd < NumRegs {
+		h |= 1 << u.rd
+	}
+	return h
+}

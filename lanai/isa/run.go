@@ -1,0 +1,399 @@
+package isa
+
+import (
+	"encoding/binary"
+)
+
+// Run executes up to the boundary to, which the caller vouches for: until then
+// nothing but this processor acts. now is the boundary at which everything else
+// stands; device accesses that take effect there are made, and before any later
+// one the run stops, to be continued with a call for that boundary. The error
+// is a *Fault, or wraps ErrStopped when there was one before.
+//
+// It allocates only when code is executed for the first time.
+func (c *CPU) Run(now, to int64) (Stop, error) {
+	if c.fault != nil {
+		return Faulted, &Fault{Err: ErrStopped, PC: c.fault.PC, Word: c.fault.Word, Symbol: c.fault.Symbol, Cycle: c.fault.Cycle}
+	}
+	c.steady, _ = c.Devices.(Steady)
+	c.base, c.until, c.quiet = 0, 0, false
+	c.loop.reset()
+	limit := min(to, c.watchdog)
+	stop, err := c.execute(now, limit)
+	if err == nil && stop == Boundary && c.cycle >= c.watchdog && to > c.watchdog {
+		// The instruction in progress would end behind the bound.
+		var word uint32
+		if pc := c.p0; pc%wordSize == 0 && int64(pc)+wordSize <= int64(len(c.mem)) {
+			word = loadWord(c.mem, pc)
+		}
+		err = c.raise(ErrWatchdog, word, "", 0, 0, c.cycle)
+	}
+	if err != nil {
+		stop = Faulted
+	}
+	return stop, err
+}
+
+// execute is the interpreter's loop. What changes with every instruction lives
+// in local variables, written back on the way out.
+func (c *CPU) execute(now, to int64) (stop Stop, err error) {
+	var (
+		mem        = c.mem
+		rights     = c.rights
+		reg        = &c.reg
+		p0, p1, p2 = c.p0, c.p1, c.p2
+		nz, cf, vf = c.nz, c.cf, c.vf
+		hz         = c.hz
+		cycle      = c.cycle
+		fast       = int64(0) // boundary up to which no cycle needs a look at the bus
+		instrs     int64
+		accesses   int64
+		interlocks int64
+		profile    = c.Profile
+		skip       = profile == nil && !c.StepLoops
+	)
+	save := func() {
+		c.p0, c.p1, c.p2 = p0, p1, p2
+		c.nz, c.cf, c.vf = nz, cf, vf
+		c.hz, c.cycle = hz, cycle
+		c.count.Instructions += instrs
+		c.count.Accesses += accesses
+		c.count.Interlocks += interlocks
+		instrs, accesses, interlocks = 0, 0, 0
+	}
+	for {
+		// The instruction's word, and what it was decoded to.
+		g := p0 >> granuleShift
+		if int(g) >= len(rights) || rights[g]&Execute == 0 || p0&3 != 0 {
+			save()
+			if p0 == ReturnAddress {
+				return Returned, nil
+			}
+			if cycle >= to && !c.ready {
+				return Boundary, nil
+			}
+			return Faulted, c.badFetch(cycle)
+		}
+		page := c.pages[p0>>pageShift]
+		if page == nil {
+			page = new([pageWords]op)
+			c.pages[p0>>pageShift] = page
+		}
+		u := &page[p0>>2&(pageWords-1)]
+		if w := binary.BigEndian.Uint32(mem[p0:]); u.word != w || u.size == 0 {
+			u.fill(w)
+		}
+
+		// Its cycles.
+		var stalled, waited int64
+		end := cycle + 1
+		switch {
+		case c.ready:
+			end = cycle
+		case end < fast && !c.begun:
+			if hz&u.uses != 0 {
+				end++
+				interlocks++
+				stalled = 1
+			}
+		default:
+			if !c.begun {
+				c.got, c.waited, c.wait = 0, 0, 0
+				if hz&u.uses != 0 {
+					c.wait = 1
+				}
+				if at := cycle + c.wait; at < to {
+					if at >= c.until || at < c.base {
+						c.window(at)
+						if c.quiet {
+							fast = min(to, c.until)
+						} else {
+							fast = 0
+						}
+					}
+					if c.quiet || c.free[at-c.base] >= u.need {
+						end = at + 1
+						stalled = c.wait
+						interlocks += stalled
+						break
+					}
+				}
+				c.begun, c.stalled = true, c.wait
+			}
+			var ended bool
+			save()
+			if cycle, ended = c.pass(cycle, to, u.need); !ended {
+				c.cycle = cycle
+				return Boundary, nil
+			}
+			c.cycle, end = cycle, cycle
+			if c.quiet {
+				fast = min(to, c.until)
+			} else {
+				fast = 0
+			}
+		}
+		// Its effects, at boundary end.
+		reg[PC] = p0
+		next := p2 + 4
+		switch u.x {
+		case xNop:
+		case xLog:
+			c.loop.spoilt = true
+			if c.OnMark != nil {
+				c.OnMark(Mark{Number: int(u.imm), PC: p0, Cycle: end})
+			}
+		case xAdd:
+			if u.how&hCond == 0 || holds(u.cond, nz, cf, vf) {
+				reg[u.rd&63] = reg[u.ra&63] + (reg[u.rb&63] | u.imm)
+			} else {
+				goto done
+			}
+		case xAddC:
+			if u.how&hCond != 0 && !holds(u.cond, nz, cf, vf) {
+				goto done
+			}
+			reg[u.rd&63] = reg[u.ra&63] + (reg[u.rb&63] | u.imm) + cf
+		case xSub:
+			if u.how&hCond != 0 && !holds(u.cond, nz, cf, vf) {
+				goto done
+			}
+			reg[u.rd&63] = reg[u.ra&63] - (reg[u.rb&63] | u.imm)
+		case xSubB:
+			if u.how&hCond != 0 && !holds(u.cond, nz, cf, vf) {
+				goto done
+			}
+			reg[u.rd&63] = reg[u.ra&63] + ^(reg[u.rb&63] | u.imm) + cf
+		case xAnd:
+			if u.how&hCond != 0 && !holds(u.cond, nz, cf, vf) {
+				goto done
+			}
+			reg[u.rd&63] = reg[u.ra&63] & (reg[u.rb&63] | u.imm)
+		case xOr:
+			if u.how&hCond != 0 && !holds(u.cond, nz, cf, vf) {
+				goto done
+			}
+			reg[u.rd&63] = reg[u.ra&63] | reg[u.rb&63] | u.imm
+		case xXor:
+			if u.how&hCond != 0 && !holds(u.cond, nz, cf, vf) {
+				goto done
+			}
+			reg[u.rd&63] = reg[u.ra&63] ^ (reg[u.rb&63] | u.imm)
+		case xShift:
+			if u.how&hCond != 0 && !holds(u.cond, nz, cf, vf) {
+				goto done
+			}
+			reg[u.rd&63] = shift(reg[u.ra&63], reg[u.rb&63]|u.imm)
+		case xShiftA:
+			if u.how&hCond != 0 && !holds(u.cond, nz, cf, vf) {
+				goto done
+			}
+			reg[u.rd&63] = shiftArithmetic(reg[u.ra&63], reg[u.rb&63]|u.imm)
+		case xAddF, xAddCF, xSubF, xSubBF:
+			if u.how&hCond != 0 && !holds(u.cond, nz, cf, vf) {
+				goto done
+			}
+			a, b, in := reg[u.ra&63], reg[u.rb&63]|u.imm, cf
+			switch u.x {
+			case xAddF:
+				in = 0
+			case xSubF:
+				b, in = ^b, 1
+			case xSubBF:
+				b = ^b
+			}
+			nz, cf, vf = adder(a, b, in)
+			reg[u.rd&63] = nz
+		case xAndF:
+			if u.how&hCond != 0 && !holds(u.cond, nz, cf, vf) {
+				goto done
+			}
+			nz, cf, vf = reg[u.ra&63]&(reg[u.rb&63]|u.imm), 0, 0
+			reg[u.rd&63] = nz
+		case xOrF:
+			if u.how&hCond != 0 && !holds(u.cond, nz, cf, vf) {
+				goto done
+			}
+			nz, cf, vf = reg[u.ra&63]|reg[u.rb&63]|u.imm, 0, 0
+			reg[u.rd&63] = nz
+		case xXorF:
+			if u.how&hCond != 0 && !holds(u.cond, nz, cf, vf) {
+				goto done
+			}
+			nz, cf, vf = reg[u.ra&63]^(reg[u.rb&63]|u.imm), 0, 0
+			reg[u.rd&63] = nz
+		case xShiftF, xShiftAF:
+			if u.how&hCond != 0 && !holds(u.cond, nz, cf, vf) {
+				goto done
+			}
+			a, b := reg[u.ra&63], reg[u.rb&63]|u.imm
+			if u.x == xShiftF {
+				nz = shift(a, b)
+			} else {
+				nz = shiftArithmetic(a, b)
+			}
+			cf, vf = shiftCarry(a, b), 0
+			reg[u.rd&63] = nz
+		case xSelect:
+			if holds(u.cond, nz, cf, vf) {
+				reg[u.rd&63] = reg[u.ra&63]
+			} else {
+				reg[u.rd&63] = reg[u.rb&63]
+			}
+		case xCount:
+			reg[u.rd&63] = countBits(Kind(u.sub), reg[u.ra&63])
+		case xSetCond:
+			v := uint32(0)
+			if holds(u.cond, nz, cf, vf) {
+				v = 1
+			}
+			reg[u.rd&63] = v
+		case xBranch, xBranchIf, xBranchRel:
+			if u.x != xBranch && !holds(u.cond, nz, cf, vf) {
+				goto done
+			}
+			to2 := u.imm
+			if u.x == xBranchRel {
+				to2 += p0
+			}
+			if skip && to2 <= p0 && c.quiet && end < to && c.loop.look(p0) {
+				s := loopState{p0: p0, p1: p1, p2: p2, nz: nz, cf: cf, vf: vf, hz: hz}
+				copy(s.reg[:], reg[:NumRegs])
+				save()
+				c.count.Instructions++ // this one
+				rounds, length, each := c.loop.visit(&s, mem, end, min(to, c.until), c.count)
+				c.count.Instructions--
+				if rounds > 0 {
+					end += rounds * length
+					c.count.Instructions += rounds * each.Instructions
+					c.count.Accesses += rounds * each.Accesses
+					c.count.Interlocks += rounds * each.Interlocks
+					c.count.Skipped += rounds * each.Instructions
+				}
+			}
+			p2, next = to2, to2+4
+		case xLoad:
+			off := reg[u.rb&63] | u.imm
+			base := reg[u.ra&63]
+			if u.how&hIndexALU != 0 {
+				off = combine(Op(u.sub), base, reg[u.rb&63], cf) - base
+			}
+			addr := base + off
+			back := addr
+			if u.how&hPost != 0 {
+				addr = base
+			}
+			var v uint32
+			if g := addr >> granuleShift; int(g) < len(rights) && rights[g]&Read != 0 && addr&uint32(u.size&sizeMask-1) == 0 {
+				switch u.size & sizeMask {
+				case 4:
+					v = binary.BigEndian.Uint32(mem[addr:])
+				case 2:
+					v = uint32(binary.BigEndian.Uint16(mem[addr:]))
+					if u.size&signed != 0 {
+						v = uint32(int16(v))
+					}
+				default:
+					v = uint32(mem[addr])
+					if u.size&signed != 0 {
+						v = uint32(int8(v))
+					}
+				}
+			} else {
+				// A device, perhaps. It may change what is left to this
+				// processor, so everything is told where it stands first, and
+				// the caller has to vouch anew afterwards.
+				cycle = end
+				save()
+				var wait bool
+				if v, wait, err = c.deviceLoad(addr, u, end, now); err != nil {
+					return Faulted, err
+				} else if wait {
+					c.await(stalled)
+					return Device, nil
+				} else if end == now {
+					to, fast = end, 0
+					c.base, c.until = 0, 0
+				}
+			}
+			if u.how&hWrite != 0 {
+				reg[target(u.ra)&63] = back
+			}
+			reg[u.rd&63] = v
+			accesses++
+		case xStore:
+			off := reg[u.rb&63] | u.imm
+			base := reg[u.ra&63]
+			if u.how&hIndexALU != 0 {
+				off = combine(Op(u.sub), base, reg[u.rb&63], cf) - base
+			}
+			addr := base + off
+			back := addr
+			if u.how&hPost != 0 {
+				addr = base
+			}
+			v := reg[u.rd&63]
+			if g := addr >> granuleShift; int(g) < len(rights) && rights[g]&Write != 0 && addr&uint32(u.size&sizeMask-1) == 0 {
+				if c.loop.logged {
+					c.loop.note(mem, addr)
+				}
+				switch u.size & sizeMask {
+				case 4:
+					binary.BigEndian.PutUint32(mem[addr:], v)
+				case 2:
+					binary.BigEndian.PutUint16(mem[addr:], uint16(v))
+				default:
+					mem[addr] = uint8(v)
+				}
+			} else {
+				cycle = end
+				save()
+				if wait, err := c.deviceStore(addr, v, u, end, now); err != nil {
+					return Faulted, err
+				} else if wait {
+					c.await(stalled)
+					return Device, nil
+				}
+				to, fast = end, 0
+				c.base, c.until = 0, 0
+			}
+			if u.how&hWrite != 0 {
+				reg[target(u.ra)&63] = back
+			}
+			accesses++
+		default:
+			cycle = end
+			save()
+			return Faulted, c.raise(ErrUndefined, u.word, "", 0, 0, end)
+		}
+		if u.how&(hPC|hSP) != 0 {
+			switch {
+			case u.how&hPC != 0 && u.x == xLoad:
+				next = reg[pcResult]
+			case u.how&hPC != 0:
+				p2 = reg[pcResult]
+				next = p2 + 4
+			}
+			if u.how&hSP != 0 && c.stackHigh != 0 && (reg[SP] < c.stackLow || reg[SP] > c.stackHigh) {
+				cycle = end
+				save()
+				return Faulted, c.raise(ErrStack, u.word, "", reg[SP], 0, end)
+			}
+		}
+	done:
+		if c.begun || c.ready {
+			stalled, waited = c.stalled, c.waited
+			c.begun, c.ready, c.got, c.waited = false, false, 0, 0
+		}
+		if profile != nil {
+			profile.add(p0, stalled, waited)
+		}
+		hz = 0
+		if u.how&hMem != 0 {
+			hz = u.hazard()
+		}
+		instrs++
+		cycle = end
+		p0, p1, p2 = p1, p2, next
+	}
+}
