@@ -17,6 +17,10 @@ type Context struct {
 	Now des.Time
 	// Card is the card the extension runs on.
 	Card uint8
+	// Batch is how many packets are handled one right after the other, and
+	// Place which of them this is, from 0 (Spec.Batch): what they have in
+	// common needs to be charged for the first only.
+	Batch, Place int
 
 	cycles, accesses int
 	limit            int
@@ -52,7 +56,7 @@ func (c *Context) Charged() (cycles, accesses int) { return c.cycles, c.accesses
 func (c *Context) Overrun() bool { return c.limit > 0 && c.cycles > c.limit }
 
 // NewContext returns a context outside a simulation, for tests of extensions.
-func NewContext(sram *lanai.SRAM) *Context { return &Context{SRAM: sram} }
+func NewContext(sram *lanai.SRAM) *Context { return &Context{SRAM: sram, Batch: 1} }
 
 // Packet is a packet as an extension sees it.
 type Packet struct {
@@ -84,6 +88,8 @@ const (
 	ToHost
 	// Drop discards it for Verdict.Reason.
 	Drop
+	// Flood sends it out on the wires of all other cards.
+	Flood
 )
 
 // Verdict is an extension's decision about a packet.

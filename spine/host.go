@@ -35,6 +35,7 @@ type host struct {
 	route  HostRoute
 
 	queue   []*packet // waiting for the processor
+	limit   int       // of them; 0 is none
 	serving *packet
 	timer   des.Timer
 	out     []*packet // served, waiting for the bus or a slot in a card
@@ -58,6 +59,13 @@ func (r *Runtime) handedUp(now des.Time, p *packet, cause traces.ID) error {
 	r.credits[len(r.credits)-1]++
 	h := r.router.host
 	if r.spec.HostReturn {
+		if h.limit > 0 && len(h.queue) >= h.limit {
+			h.drop(now, p)
+			if err := r.sendSelf(now, traces.FreeBuffer, p, cause); err != nil {
+				return err
+			}
+			return h.serve(now)
+		}
 		p.inHost = true
 		// The host sees what the card's memory holds.
 		copy(p.frame.Data, r.card.SRAM.View(r.bufAddr[p.buf], min(len(p.frame.Data), p.bytes)))

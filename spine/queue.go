@@ -20,6 +20,8 @@ type packet struct {
 	reason  traces.Reason
 	pushed  des.Time // when its start, ACK or output was queued
 	arrived des.Time // for waits: since when
+	place   int32    // in its batch
+	batch   int32    // how many there are
 	whole   bool     // the frame is completely in the card
 	inHost  bool     // on the host's path
 }

@@ -155,6 +155,12 @@ func (r *Runtime) freeBuffer(now des.Time, p *packet) error {
 	if p.buf < 0 {
 		return fmt.Errorf("card %d: packet %d has no buffer to free", r.index, p.id)
 	}
+	if r.sharers[p.buf] > 0 { // a copy is still to be sent
+		r.sharers[p.buf]--
+		p.buf = -1
+		r.router.release(p)
+		return nil
+	}
 	r.freeBufs = append(r.freeBufs, p.buf)
 	p.buf = -1
 	r.level(now, traces.LevelBuffers, len(r.freeBufs), traces.NoQueue, traces.NoCard)

@@ -19,6 +19,7 @@ func (r *Runtime) runExtensions(now des.Time, p *packet, base lanai.Demand) lana
 	c.Now, c.cycles, c.accesses, c.limit = now, int(base.Cycles), int(base.Accesses), r.spec.Watchdog
 	carried := min(len(p.frame.Data), p.bytes, r.spec.MaxPacket)
 	head := r.card.SRAM.View(r.bufAddr[p.buf], carried)
+	c.Batch, c.Place = int(p.batch), int(p.place)
 	r.extPkt = Packet{ID: p.id, Bytes: p.bytes, Header: head, Ingress: r.index, BadCRC: p.frame.BadCRC}
 	r.verdict = Verdict{Action: ToHost}
 	for i := 0; i < len(r.exts); i++ {
@@ -71,6 +72,8 @@ func (r *Runtime) routed(now des.Time, p *packet) error {
 			return r.sendSelf(now, traces.EnqIPOutput, p, r.curID)
 		}
 		p.reason = traces.ReasonExtension
+	case Flood:
+		return r.flood(now, p)
 	case Drop:
 		why := v.Reason
 		if why == traces.ReasonNone {

@@ -33,6 +33,12 @@ type Config struct {
 	Sink  Sink      // who takes the packets that leave; nil: nobody
 	// Release is told when the router has no more use for a frame.
 	Release func(*lanai.Frame)
+	// Copy makes a frame of the same length and contents under a number of its
+	// own, for extensions that flood; nil is a router whose extensions do not.
+	Copy func(*lanai.Frame) *lanai.Frame
+	// HostQueue is how many packets wait in the host's memory for its
+	// processor; one that finds no room is dropped. 0 is without bound.
+	HostQueue int
 }
 
 // Sink takes packets as they leave a card's wire. The frame is valid during
@@ -54,6 +60,7 @@ type Router struct {
 	host  *host
 	sink  Sink
 	rel   func(*lanai.Frame)
+	copy  func(*lanai.Frame) *lanai.Frame
 	pool  []*packet
 	live  int
 }
@@ -68,7 +75,7 @@ func New(e *des.Engine, rec *traces.Recorder, cfg *Config) (*Router, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Router{eng: e, rec: rec, bus: bus, sink: cfg.Sink, rel: cfg.Release}
+	r := &Router{eng: e, rec: rec, bus: bus, sink: cfg.Sink, rel: cfg.Release, copy: cfg.Copy}
 	for i := range cfg.Cards {
 		c := &cfg.Cards[i]
 		if c.Policy == nil {
@@ -98,6 +105,7 @@ func New(e *des.Engine, rec *traces.Recorder, cfg *Config) (*Router, error) {
 				return nil, fmt.Errorf("card %d: policy %s: %w", i, p.Name(), err)
 			}
 		}
+		rt.batch.init(rt)
 		if err := rt.layout(n); err != nil {
 			return nil, fmt.Errorf("card %d: %w", i, err)
 		}
@@ -119,7 +127,7 @@ func (r *Router) attachHost(cfg *Config) error {
 	if err != nil {
 		return err
 	}
-	h := &host{router: r, bridge: bridge, path: cfg.Host, route: cfg.Route}
+	h := &host{router: r, bridge: bridge, path: cfg.Host, route: cfg.Route, limit: cfg.HostQueue}
 	if h.path == nil {
 		h.path = fixedService(cfg.Cards[0].Firmware.HostService)
 	}
@@ -151,6 +159,7 @@ func (r *Runtime) layout(cards int) error {
 		r.freeBufs = append(r.freeBufs, int32(r.spec.Buffers-1-i))
 	}
 	r.view.Buffers = r.spec.Buffers
+	r.sharers = make([]int32, r.spec.Buffers)
 	r.peerSlots = make([]uint32, cards+1)
 	r.ackBox = make([]uint32, cards)
 	for p := range cards {

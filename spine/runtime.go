@@ -57,6 +57,7 @@ type Runtime struct {
 	rxIdle   bool    // whole and ring: no buffer was free to arm
 	bufAddr  []uint32
 	freeBufs []int32
+	sharers  []int32 // by buffer: packets that use it besides one
 	staging  uint32
 	nextBuf  int32 // whole and ring: the armed buffer
 
@@ -74,6 +75,7 @@ type Runtime struct {
 	dmaPacket    *packet // whose transfer the engine runs
 
 	// Extensions.
+	batch    batch
 	exts     []Extension
 	ctx      Context
 	extPkt   Packet
@@ -613,7 +615,7 @@ func (r *Runtime) effects(now des.Time, m message) error {
 	case traces.RxCheckBody:
 		return r.bodyChecked(now, p)
 	case traces.EnqRouterIn:
-		return r.sendSelf(now, traces.RouterIn, p, r.curID)
+		return r.batch.add(now, p, r.curID)
 	case traces.RouterIn:
 		return r.routed(now, p)
 	case traces.EnqIPOutput:

@@ -45,6 +45,11 @@ type Spec struct {
 	HeaderBytes int
 	// MaxPacket is the longest packet a buffer holds, in bytes.
 	MaxPacket int
+	// Batch is how many packets the router extension is given at a time, 1 to
+	// 256. With more of them an extension can share work among them, and each
+	// waits for the others: for BatchWait at most, counted from the first.
+	Batch     int
+	BatchWait des.Time
 	// Watchdog bounds a run of the router handler, in cycles; 0 is no bound.
 	// The LANai's watchdog is the model; the length is chosen.
 	Watchdog int
@@ -66,6 +71,7 @@ func DefaultSpec() Spec {
 	return Spec{
 		Receive: ReceiveSplit, Chain: ChainDMA,
 		Buffers: 16, Credits: 4, HeaderBytes: 32, MaxPacket: 1536,
+		Batch: 1, BatchWait: 500 * des.Microsecond,
 		Watchdog: 20000, AckBytes: 4,
 		HostCredits: 4, HostService: 100 * des.Microsecond,
 		Costs: StartCosts(),
@@ -92,6 +98,7 @@ func (s *Spec) Validate() error {
 		{"credits", s.Credits, 1, 1 << 12},
 		{"header_bytes", s.HeaderBytes, 20, 1024},
 		{"max_packet", s.MaxPacket, 64, 65536},
+		{"batch", s.Batch, 1, 256},
 		{"watchdog", s.Watchdog, 0, 1 << 30},
 		{"ack_bytes", s.AckBytes, 4, 64},
 		{"host_credits", s.HostCredits, 1, 1 << 12},
@@ -105,6 +112,9 @@ func (s *Spec) Validate() error {
 	}
 	if s.MaxPacket <= s.HeaderBytes {
 		return fmt.Errorf("max_packet: %d, want more than header_bytes (%d)", s.MaxPacket, s.HeaderBytes)
+	}
+	if s.Batch > 1 && s.BatchWait <= 0 {
+		return fmt.Errorf("batch_wait: %v, want a time above 0", s.BatchWait)
 	}
 	if s.HostService < 0 {
 		return fmt.Errorf("host_service: %v, want a time of 0 or more", s.HostService)

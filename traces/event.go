@@ -129,7 +129,10 @@ const (
 	ReasonOptions // IP options: for the host to deal with
 	ReasonLocal   // addressed to the router itself
 	ReasonOwnWire // the next hop lies where the packet came from
-	NumReasons    = int(iota)
+
+	// ReasonBatch is a wait again: for other packets to be handled with.
+	ReasonBatch
+	NumReasons = int(iota)
 )
 
 var reasonNames = [NumReasons]string{
@@ -137,7 +140,7 @@ var reasonNames = [NumReasons]string{
 	"FIFO full", "bad CRC", "bad version", "bad header length", "bad total length",
 	"bad header checksum", "TTL expired", "martian address", "no route", "not IPv4", "truncated",
 	"no buffer, discarded", "extension", "watchdog", "too long", "host",
-	"IP options", "local delivery", "own wire",
+	"IP options", "local delivery", "own wire", "batch not full",
 }
 
 func (r Reason) String() string {

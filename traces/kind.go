@@ -1,11 +1,11 @@
 package traces
 
 // NumKinds is how many kinds of record there are, KindNone included.
-const NumKinds = int(KindLevel) + 1
+const NumKinds = int(KindCopy) + 1
 
 var kindNames = [NumKinds]string{
 	"none", "box", "polls", "poll", "transfer", "receive", "send", "wait",
-	"enter", "leave", "depart", "level",
+	"enter", "leave", "depart", "level", "copy",
 }
 
 // String is the kind's name in listings and files.

@@ -77,6 +77,7 @@ type Measures struct {
 	packets packetRing
 
 	received, forwarded, toHost uint64
+	copies                      uint64
 	dropped                     [NumReasons]uint64
 
 	// Means over all ingress cards; their histograms are merged at the end.
@@ -216,6 +217,8 @@ func (m *Measures) Record(r *Record) error {
 		if s := m.packets.claim(r.Packet); s != nil {
 			s.enter, s.ingress = r.End, r.Card
 		}
+	case KindCopy:
+		m.copies++
 	case KindLeave:
 		return m.leave(r)
 	case KindDepart:

@@ -18,8 +18,9 @@ type Result struct {
 	Received  uint64            `json:"received"`   // packets that arrived, lost ones included
 	Forwarded uint64            `json:"forwarded"`
 	ToHost    uint64            `json:"to_host"`
-	Dropped   map[string]uint64 `json:"dropped"` // by the reason's name
-	Loss      Real              `json:"loss"`    // dropped / received
+	Copies    uint64            `json:"copies,omitempty"` // packets that came into being by flooding others
+	Dropped   map[string]uint64 `json:"dropped"`          // by the reason's name
+	Loss      Real              `json:"loss"`             // dropped / received
 
 	Figures
 
@@ -473,7 +474,7 @@ func dropCounts(dropped *[NumReasons]uint64) (map[string]uint64, uint64) {
 func (m *Measures) result(end des.Time) (*Result, error) {
 	span := end - m.spec.From
 	r := &Result{
-		Observed: Real(span.Seconds()), Received: m.received, Forwarded: m.forwarded, ToHost: m.toHost,
+		Observed: Real(span.Seconds()), Received: m.received, Forwarded: m.forwarded, ToHost: m.toHost, Copies: m.copies,
 		Cards: []CardFigures{},
 	}
 	var lost uint64

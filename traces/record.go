@@ -56,6 +56,11 @@ const (
 	// KindLevel: the level named by Event (a queue's depth, buffers, credits,
 	// FIFO) became Count on Card at End. Peer names the peer for credits.
 	KindLevel
+
+	// KindCopy: the packet of the record that Cause names is flooded, and
+	// Packet, of Bytes bytes, became a copy of it on Card at End: inside the
+	// router from then on, past the router handler.
+	KindCopy
 )
 
 // NoQueue stands where no queue is meant.

@@ -44,7 +44,7 @@ func trackOf(r *Record) trackKey {
 		k.class, k.card = trackBus, 0
 	case KindWait:
 		k.class, k.sub = trackWait, uint8(r.Reason)
-	case KindEnter, KindLeave, KindDepart:
+	case KindEnter, KindLeave, KindDepart, KindCopy:
 		k.class = trackPackets
 	case KindLevel:
 		k.class, k.sub, k.peer = trackLevel, uint8(r.Event), r.Peer
@@ -129,7 +129,7 @@ func onFlow(r *Record) (on, ends bool) {
 	switch r.Kind {
 	case KindBox:
 		return true, r.Event == FreeBuffer
-	case KindTransfer, KindReceive, KindSend, KindEnter, KindDepart:
+	case KindTransfer, KindReceive, KindSend, KindEnter, KindDepart, KindCopy:
 		return true, false
 	case KindLeave:
 		// A packet that had a buffer goes on until that is free.
@@ -153,7 +153,7 @@ func sliceName(r *Record) string {
 			return dropName(r.Reason)
 		}
 		return r.Verdict.String()
-	case KindEnter, KindDepart:
+	case KindEnter, KindDepart, KindCopy:
 		return r.Kind.String()
 	}
 	if r.Event == NoEvent {

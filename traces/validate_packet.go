@@ -100,6 +100,20 @@ func (v *Validator) packet(r *Record) {
 		v.entered++
 		return
 	}
+	if r.Kind == KindCopy {
+		if s != nil {
+			v.fail(InvariantConservation, r, "packet %d has entered before", r.Packet)
+			if s.inside {
+				v.inside--
+			}
+		}
+		s = v.packets.claim(r.Packet)
+		s.inside, s.last = true, r.End
+		s.handled = bit(RxCheckHeader) | bit(RxCheckBody) | bit(EnqRouterIn) | bit(RouterIn)
+		v.inside++
+		v.entered++
+		return
+	}
 	if s == nil {
 		if !v.lim.Window {
 			v.fail(InvariantConservation, r, "packet %d has not entered, or left long ago", r.Packet)

@@ -74,7 +74,7 @@ func (v *Validator) fields(r *Record) bool {
 		}
 	}
 	switch r.Kind {
-	case KindEnter, KindLeave, KindDepart, KindWait:
+	case KindEnter, KindLeave, KindDepart, KindCopy, KindWait:
 		if r.Packet == 0 {
 			v.fail(InvariantFields, r, "it names no packet")
 		}
@@ -102,7 +102,7 @@ func (v *Validator) times(r *Record) {
 		if r.Ready < 0 || r.Ready > r.Start {
 			v.fail(InvariantTimes, r, "it begins at %v but is ready at %v", r.Start, r.Ready)
 		}
-	case KindEnter, KindLeave, KindDepart, KindLevel:
+	case KindEnter, KindLeave, KindDepart, KindCopy, KindLevel:
 		if r.Start != r.End {
 			v.fail(InvariantTimes, r, "it takes time")
 		}
