@@ -53,6 +53,7 @@ func RunReplay(ctx context.Context, sc *Scenario, opt Options) (*Replay, error) 
 		return &Replay{Result: res}, err
 	}
 	r := &Replay{Result: res, Meta: s.Meta(), Ingress: w.Card}
+	res.Windows = w.result()
 	centre := w.centre()
 	end := s.eng.Now()
 	if centre.Found {

@@ -73,6 +73,16 @@ type Result struct {
 	Notes           []string          `json:"notes,omitempty"`
 	Checked         bool              `json:"checked,omitempty"`
 	Violations      []string          `json:"violations,omitempty"`
+	// Windows is what a replay found worth drawing.
+	Windows *FoundWindows `json:"windows,omitempty"`
+}
+
+// FoundWindows are the fastest one-for-one stretch of four receives and the
+// longest receive run among the packets that a replay looks at. Times are in µs.
+type FoundWindows struct {
+	BestPeriod  traces.Real `json:"best_period_us"`  // mean of three periods
+	BestLatency traces.Real `json:"best_latency_us"` // of the packet that the arrows follow
+	LongestRun  int         `json:"longest_run"`
 }
 
 // Simulation is a scenario, wired and ready to run once.

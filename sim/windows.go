@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"math"
+
 	"spinesim/sim/des"
 	"spinesim/traces"
 )
@@ -140,6 +142,18 @@ func (w *Windows) Best() Window { return w.best }
 
 // Slow is the longest receive run.
 func (w *Windows) Slow() Window { return w.slow }
+
+// result is what was found, in µs.
+func (w *Windows) result() *FoundWindows {
+	f := &FoundWindows{BestPeriod: traces.Real(math.NaN()), BestLatency: traces.Real(math.NaN()), LongestRun: w.slow.Run}
+	if w.best.Found {
+		f.BestPeriod = traces.Real(w.best.Period.Microseconds())
+		if w.best.Latency > 0 {
+			f.BestLatency = traces.Real(w.best.Latency.Microseconds())
+		}
+	}
+	return f
+}
 
 // centre is the window that a record is kept round: the fastest stretch, which
 // is rarer than a receive run, or the longest run where there is none.

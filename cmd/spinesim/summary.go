@@ -64,6 +64,10 @@ func summarise(w io.Writer, r *sim.Result) error {
 	}
 	row(name, "mean %s %s µs, median %s, p99 %s; best case %s (%d packets in fast windows)",
 		num(r.Gap.Mean, "%.2f"), ci, num(r.Gap.P50, "%.1f"), num(r.Gap.P99, "%.1f"), num(r.Gap.BestCase, "%.1f"), r.Gap.BestCaseN)
+	if f := r.Windows; f != nil {
+		row("windows drawn", "best: a packet every %s µs, latency %s µs; slow: %d packets received in a row",
+			num(f.BestPeriod, "%.1f"), num(f.BestLatency, "%.1f"), f.LongestRun)
+	}
 	row("latency", "ingress card mean %s µs, p99 %s, in fast windows %s; total %s; upstream %s",
 		num(r.Latency.Ingress.Mean, "%.1f"), num(r.Latency.Ingress.P99, "%.1f"), num(r.Latency.Ingress.Fast, "%.1f"),
 		num(r.Latency.Total.Mean, "%.1f"), num(r.Latency.Upstream.Mean, "%.1f"))
