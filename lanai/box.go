@@ -19,42 +19,45 @@ func (w work) demand(k int64) int64 {
 // deficit is the most by which free accesses have outrun the box's demand at
 // some boundary, so that they went unused: the maximum of F(i) − D(e+i) over
 // 1 ≤ i ≤ j, and of −g. F(i) is what the orbit leaves free from offset x to
-// x+i, e and g what the box had behind it at x. The accesses granted by x+i
+// x+i, f0 what it left free up to x, e and g what the box had behind it at x. The accesses granted by x+i
 // are then F(i) − deficit.
-func (o *orbit) deficit(w work, x, j, e, g int64) int64 {
+func (o *orbit) deficit(w work, x, j, e, g, f0 int64) int64 {
 	most := -g
 	if j <= 0 {
 		return most
 	}
-	o.place(x + j) // so that the period is known if it is reached
+	if o.period == 0 {
+		o.place(x + j) // so that the period is known if it is reached
+	}
 	head := j
 	if o.period != 0 {
 		head = max(int64(o.pre)-x, 0) + int64(o.period)
 	}
 	if j <= head+int64(o.period) {
-		return o.scan(w, x, 1, j, e, most)
+		return o.scan(w, x, 1, j, e, most, f0)
 	}
 	// F(i) − D(e+i) is monotone along i, i+period, i+2·period, …: F grows by
 	// the same in each period, and D is the ceiling of a line.
-	most = o.scan(w, x, 1, head, e, most)
-	return o.scan(w, x, j-int64(o.period)+1, j, e, most)
+	most = o.scan(w, x, 1, head, e, most, f0)
+	return o.scan(w, x, j-int64(o.period)+1, j, e, most, f0)
 }
 
 // scan raises most to the maximum of F(i) − D(e+i) over from ≤ i ≤ to. It
 // steps along the table, with D and its remainder r = n·D − k·a, k = e + i.
-func (o *orbit) scan(w work, x, from, to, e, most int64) int64 {
+func (o *orbit) scan(w work, x, from, to, e, most, f0 int64) int64 {
 	k := e + from - 1
 	d := w.demand(k)
 	r := w.n*d - min(k, w.n)*w.a
 	cell, periods := o.place(x + from)
-	more := -o.free(x)
+	more := -f0
 	per := int64(0)
 	if o.period != 0 {
 		per = o.freesPerPeriod()
 		more += periods * per
 	}
+	frees := o.frees
 	for i := from; i <= to; i++ {
-		if cell == len(o.frees) {
+		if cell >= len(frees) {
 			// Behind the period's last cell comes its second: the first is
 			// the same as the last.
 			cell = o.pre + 1
@@ -71,7 +74,7 @@ func (o *orbit) scan(w work, x, from, to, e, most int64) int64 {
 			}
 			r -= w.a
 		}
-		most = max(most, int64(o.frees[cell])+more-d)
+		most = max(most, int64(frees[cell])+more-d)
 		cell++
 	}
 	return most
@@ -90,10 +93,10 @@ func (o *orbit) run(w work, x, to, e, g int64) (end, e2, g2 int64) {
 		e2 = e + to - x
 		return -1, e2, min(g+2*(to-x), w.demand(e2))
 	}
-	lost := o.deficit(w, x, min(j, to-x), e, g)
 	f0 := o.free(x)
+	lost := o.deficit(w, x, min(j, to-x), e, g, f0)
 	if j <= to-x {
-		end = max(x+max(j, 0), o.first(colFree, f0+w.a+lost))
+		end = max(x+max(j, 0), o.firstFree(f0+w.a+lost))
 		if end <= to {
 			return end, 0, 0
 		}
@@ -136,12 +139,18 @@ func (o *orbit) poll(t *pollTable, i int) int64 {
 	if n := t.length[i]; n != 0 {
 		return int64(n)
 	}
-	n := int64(-1)
-	if end, _, _ := o.run(t.w, int64(i), o.end(), 0, 0); end >= 0 && end-int64(i) < 1<<31 {
-		n = end - int64(i)
-	}
+	n := o.length(t.w, i)
 	t.length[i] = int32(n)
 	return n
+}
+
+// length is how long a box or poll takes that begins at cell i, -1 when it does
+// not end within the orbit.
+func (o *orbit) length(w work, i int) int64 {
+	if end, _, _ := o.run(w, int64(i), o.end(), 0, 0); end >= 0 && end-int64(i) < 1<<31 {
+		return end - int64(i)
+	}
+	return -1
 }
 
 // walk follows whole polls, back to back from offset x on, as long as they end

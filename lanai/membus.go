@@ -68,6 +68,7 @@ type MemoryBus struct {
 	hostPaces []hostPace
 	busClocks *big.Rat // bus clocks per card cycle
 
+	lengths [numLengths]length
 	orbits  map[uint64]*orbit
 	recent  [recentOrbits]*orbit // some of them, by a hash of the state
 	quiet   *orbit               // of state 0, where no engine asks
@@ -103,6 +104,37 @@ func (m *MemoryBus) init(s Spec, bus pci.Spec, clk cardClock, e *des.Engine, c *
 	m.segment()
 }
 
+// length remembers how long a box or poll takes that begins at a cell of an
+// orbit.
+type length struct {
+	orb    *orbit
+	n, a   int32 // its work
+	cell   int32
+	cycles int32 // -1: it does not end within the orbit
+}
+
+// numLengths is how many are remembered, each at its own place by a hash: some
+// hundreds recur in a steady load. Chosen; a power of two.
+const numLengths = 1 << lengthBits
+
+const lengthBits = 10
+
+// length is how long a box or poll takes that begins at offset x, or -1 when
+// that is not known here.
+func (m *MemoryBus) length(w work, x int64) int64 {
+	o := m.orb
+	if w.a >= 1<<31 {
+		return -1
+	}
+	i, _ := o.place(x)
+	h := o.cells[0].state ^ uint64(w.n)<<40 ^ uint64(w.a)<<20 ^ uint64(i)
+	l := &m.lengths[h*0x9e3779b97f4a7c15>>(64-lengthBits)]
+	if l.orb != o || l.n != int32(w.n) || l.a != int32(w.a) || l.cell != int32(i) {
+		*l = length{orb: o, n: int32(w.n), a: int32(w.a), cell: int32(i), cycles: int32(o.length(w, i))}
+	}
+	return int64(l.cycles)
+}
+
 // orbitOf finds or makes the orbit of a state.
 func (m *MemoryBus) orbitOf(state uint64) *orbit {
 	if state == 0 && m.quiet != nil {
@@ -131,6 +163,7 @@ func (m *MemoryBus) orbitOf(state uint64) *orbit {
 func (m *MemoryBus) forget() {
 	clear(m.orbits)
 	clear(m.recent[:])
+	clear(m.lengths[:])
 	m.arb.cells = 0
 }
 

@@ -118,6 +118,7 @@ type orbit struct {
 	anchor int              // Brent's: the cell whose return is waited for
 	pre    int              // cells before the period
 	period int              // 0 while unknown
+	inv    []int32          // inv[v]: first cell in which frees has reached v; made once the period is known
 	idle   bool             // nothing is asked or pending: all slots are the processor's
 	polls  []pollTable
 	evict  int
@@ -169,19 +170,26 @@ func (o *orbit) end() int64 {
 // place finds the cell that stands for offset k and how many periods lie
 // between.
 func (o *orbit) place(k int64) (cell int, periods int64) {
-	if k >= int64(len(o.cells)) {
+	if k < int64(len(o.cells)) {
+		return int(k), 0
+	}
+	return o.placeBeyond(k)
+}
+
+func (o *orbit) placeBeyond(k int64) (cell int, periods int64) {
+	if o.period == 0 {
 		o.extend(int(min(k, maxOrbit)))
-		if k >= int64(len(o.cells)) {
-			d := k - int64(o.pre)
-			if d < 1<<32 {
-				n := uint32(d) / uint32(o.period)
-				return o.pre + int(uint32(d)-n*uint32(o.period)), int64(n)
-			}
-			n := d / int64(o.period)
-			return o.pre + int(d-n*int64(o.period)), n
+		if k < int64(len(o.cells)) {
+			return int(k), 0
 		}
 	}
-	return int(k), 0
+	d := k - int64(o.pre)
+	if d < 1<<32 {
+		n := uint32(d) / uint32(o.period)
+		return o.pre + int(uint32(d)-n*uint32(o.period)), int64(n)
+	}
+	n := d / int64(o.period)
+	return o.pre + int(d-n*int64(o.period)), n
 }
 
 // free is the accesses left to the processor in the first k cycles.
@@ -275,6 +283,38 @@ func (o *orbit) first(col column, v int64) int64 {
 		return o.search(col, v-n*per, o.pre) + n*int64(o.period)
 	}
 	return o.search(col, v, 0)
+}
+
+// firstFree is first for what is left free.
+func (o *orbit) firstFree(v int64) int64 {
+	if o.period == 0 {
+		return o.first(colFree, v)
+	}
+	if o.inv == nil {
+		o.inv = make([]int32, o.frees[len(o.frees)-1]+1)
+		k := int32(0)
+		for v := range o.inv {
+			for o.frees[k] < int32(v) {
+				k++
+			}
+			o.inv[v] = k
+		}
+	}
+	if v < int64(len(o.inv)) {
+		return int64(o.inv[max(v, 0)])
+	}
+	per := o.freesPerPeriod()
+	if per == 0 {
+		return never
+	}
+	over := v - int64(len(o.inv)) + per // to the last cell at most, by whole periods
+	var n int64
+	if over < 1<<32 {
+		n = int64(uint32(over) / uint32(per))
+	} else {
+		n = over / per
+	}
+	return int64(o.inv[v-n*per]) + n*int64(o.period)
 }
 
 // firstAsked is the fewest cycles after which engine c, which has a pace, has
