@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -31,6 +32,9 @@ At a rate that all policies carry, their gaps are those of the arrivals: use
   spinesim compare --saturated default "Q6 Q3 Q4 Q5 Q0 Q1 Q2"
   spinesim compare --json --maxrate default pci-first`,
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := errors.Join(exclusive(c, "rate", "saturated"), exclusive(c, "maxrate", "saturated")); err != nil {
+				return err
+			}
 			if len(args) > 0 {
 				opt.Policies = args
 			}
@@ -75,12 +79,10 @@ At a rate that all policies carry, their gaps are those of the arrivals: use
 	}
 	f.add(c, "fig6.4")
 	c.Flags().IntVarP(&opt.Replications, "replications", "n", 10, "runs of each policy, under different seeds")
-	c.Flags().Uint64Var(&packets, "packets", 0, "packets a run offers to each ingress card")
+	c.Flags().Uint64Var(&packets, "packets", 20_000, "packets a run offers to each ingress card; 0 for the scenario's")
 	c.Flags().StringVar(&rate, "rate", "", `rate into each ingress card, such as "15000 packets/s" or "65 µs"`)
 	c.Flags().BoolVar(&saturated, "saturated", false, "a source that is never empty")
 	c.Flags().BoolVar(&maxRate, "maxrate", false, "also search each policy's highest rate with at most 0.5 % loss")
-	c.MarkFlagsMutuallyExclusive("rate", "saturated")
-	c.MarkFlagsMutuallyExclusive("maxrate", "saturated")
 	return c
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -35,6 +36,9 @@ reported instead.`,
   spinesim maxrate --rfc2544 --processes constant,poisson,saturating`,
 		Args: wrapArgs(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := errors.Join(exclusive(c, "loss", "ndr"), exclusive(c, "rfc2544", "frames")); err != nil {
+				return err
+			}
 			var err error
 			if opt.Loss, err = share("--loss", loss); err != nil {
 				return err
@@ -85,8 +89,6 @@ reported instead.`,
 	c.Flags().BoolVar(&rfc2544, "rfc2544", false, "a table over RFC 2544's frame sizes")
 	c.Flags().StringVar(&frames, "frames", "", "a table over these frame sizes, such as 64,512,1518; packets are 18 bytes shorter")
 	c.Flags().StringVar(&procs, "processes", "", "a table over these arrival processes, or all: "+strings.Join(study.Processes(), ","))
-	c.MarkFlagsMutuallyExclusive("loss", "ndr")
-	c.MarkFlagsMutuallyExclusive("rfc2544", "frames")
 	return c
 }
 

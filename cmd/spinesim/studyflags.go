@@ -32,6 +32,21 @@ func (f *studyFlags) addRuns(c *cobra.Command) {
 	c.Flags().IntVarP(&f.workers, "workers", "j", 0, "runs at once; 0 for one a processor. Results do not depend on it")
 }
 
+// exclusive complains when more than one of some flags is given.
+func exclusive(c *cobra.Command, flags ...string) error {
+	given := ""
+	for _, f := range flags {
+		switch {
+		case !c.Flags().Changed(f):
+		case given != "":
+			return usagef("--%s and --%s exclude each other", given, f)
+		default:
+			given = f
+		}
+	}
+	return nil
+}
+
 // share reads "0.5%" or "0.005".
 func share(flag, text string) (float64, error) {
 	t, percent := strings.CutSuffix(strings.TrimSpace(text), "%")

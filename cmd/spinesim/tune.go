@@ -14,7 +14,7 @@ import (
 func newTune() *cobra.Command {
 	var f studyFlags
 	var opt study.TuneOptions
-	var rate, policies string
+	var rate, policies, orders string
 	var noRates bool
 	var top int
 	var ratePackets uint64
@@ -41,6 +41,11 @@ searched.`,
 				return err
 			}
 			opt.Workers = f.workers
+			if orders != "" {
+				for o := range strings.SplitSeq(orders, ",") {
+					opt.Orders = append(opt.Orders, strings.TrimSpace(o))
+				}
+			}
 			if policies != "" {
 				opt.Policies = []string{}
 				for p := range strings.SplitSeq(policies, ",") {
@@ -86,6 +91,7 @@ searched.`,
 	c.Flags().StringVar(&rate, "rate", "", `rank at this rate instead of at saturation, such as "15000 packets/s"`)
 	c.Flags().Uint64Var(&opt.Packets, "packets", 1500, "packets a run, while everything is tried")
 	c.Flags().IntVar(&opt.Replications, "replications", 1, "runs of each, while everything is tried")
+	c.Flags().StringVar(&orders, "orders", "", "try only these orders, such as 0123456,6345012; all 5,040 unless given")
 	c.Flags().StringVar(&policies, "policies", "", "policies whose parameters are searched, separated by commas; none for only the orders, empty for all")
 	c.Flags().IntVar(&opt.Evaluations, "evaluations", 120, "settings tried for one policy at most")
 	c.Flags().IntVar(&opt.Finalists, "finalists", 6, "best orders that are compared again")
@@ -104,9 +110,12 @@ func printTune(w io.Writer, r *study.TuneResult, top int) error {
 		load = "saturated"
 	}
 	fmt.Fprintf(w, "scenario %s, %s, objective %s: %s\n", r.Scenario, load, r.Objective.Name, r.Objective.Doc)
-	fmt.Fprintf(w, "%d orders tried in %d runs of %d packets; %d of them did something different\n\n", r.Tried, r.Runs, r.Packets, r.Distinct)
+	fmt.Fprintf(w, "%d orders tried in %d runs of %d packets; %d of them did something different\n", r.Tried, r.Runs, r.Packets, r.Distinct)
 	if len(r.Orders) == 0 {
 		return nil
+	}
+	if len(r.Unused) > 0 {
+		fmt.Fprintf(w, "never used: %s; its place only costs a poll\n\n", strings.Join(r.Unused, ", "))
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "rank\torder\t%s\tgap µs\tlatency µs\tp99 µs\tloss %%\tbubbles %%\tslow %%\n", r.Objective.Name)

@@ -73,7 +73,8 @@ type Order struct {
 	// in the places of queues that never held a message; empty for its own.
 	RunOf string `json:"run_of,omitempty"`
 
-	order order
+	order  order
+	unused uint8
 }
 
 // meanValues averages metrics over replications; a figure that one of them
@@ -88,11 +89,21 @@ func meanValues(os []outcome) []float64 {
 	return out
 }
 
+// unusedIn is the set of queues that went unused in all runs.
+func unusedIn(os []outcome) uint8 {
+	set := uint8(1<<spine.NumQueues - 1)
+	for _, o := range os {
+		set &= o.unused
+	}
+	return set
+}
+
 func newOrder(o order, os []outcome, objective int) Order {
 	v := meanValues(os)
 	at := func(name string) traces.Real { return traces.Real(v[metricIndex(name)]) }
+	unused := unusedIn(os)
 	return Order{
-		Order: spine.FormatOrder(o), order: o, Objective: traces.Real(v[objective]), Gap: at("gap_us"), Latency: at("latency_us"),
+		Order: spine.FormatOrder(o), order: o, unused: unused, Objective: traces.Real(v[objective]), Gap: at("gap_us"), Latency: at("latency_us"),
 		LatencyP99: at("latency_p99_us"), Loss: at("loss"), SlowShare: at("slow_share"), BubbleShare: at("bubble_share"),
 		Fingerprint: os[0].fingerprint,
 	}
@@ -132,14 +143,6 @@ func shareRuns(orders []order, replications, objective int, run func([]order) ([
 	whole := func(os []outcome) bool {
 		return !slices.ContainsFunc(os, func(o outcome) bool { return !o.done })
 	}
-	unusedIn := func(os []outcome) uint8 {
-		set := uint8(1<<spine.NumQueues - 1)
-		for _, o := range os {
-			set &= o.unused
-		}
-		return set
-	}
-
 	// The first order tells which queues are probably never used at all.
 	first, err := run(orders[:1])
 	if err != nil {

@@ -61,19 +61,22 @@ type TunedPolicy struct {
 	Exhausted   bool        `json:"exhausted"` // the bound on evaluations ended it
 	Gap         traces.Real `json:"gap_us"`
 	LatencyP99  traces.Real `json:"latency_p99_us"`
+	Fingerprint string      `json:"fingerprint"` // of the first replication
 }
 
 // TuneResult is what a search over policies found.
 type TuneResult struct {
-	Scenario     string      `json:"scenario"`
-	Objective    Metric      `json:"objective"`
-	Saturated    bool        `json:"saturated"`
-	Packets      uint64      `json:"packets"`
-	Replications int         `json:"replications"`
-	Seed         uint64      `json:"seed"`
-	Tried        int         `json:"tried"`    // orders
-	Runs         int         `json:"runs"`     // made for them; the others are identical to one made
-	Distinct     int         `json:"distinct"` // fingerprints among them
+	Scenario     string `json:"scenario"`
+	Objective    Metric `json:"objective"`
+	Saturated    bool   `json:"saturated"`
+	Packets      uint64 `json:"packets"`
+	Replications int    `json:"replications"`
+	Seed         uint64 `json:"seed"`
+	Tried        int    `json:"tried"`    // orders
+	Runs         int    `json:"runs"`     // made for them; the others are identical to one made
+	Distinct     int    `json:"distinct"` // fingerprints among them
+	// Unused are the queues in which no order ever found a message on any card.
+	Unused       []string    `json:"unused_queues"`
 	DefaultRank  int         `json:"default_rank"`
 	DefaultValue traces.Real `json:"default_objective"`
 	// Orders from the best on.
@@ -148,6 +151,7 @@ type tuning struct {
 	per       int64 // packets of a run
 	r         *TuneResult
 	tried     []ParetoPoint
+	prints    map[string]string // fingerprints of settings, by their text
 }
 
 // Tune ranks all strict orders of the queues by an objective at one load, and
@@ -203,7 +207,7 @@ func Tune(ctx context.Context, sc *sim.Scenario, opt TuneOptions) (*TuneResult, 
 			return nil, err
 		}
 	}
-	t := &tuning{opt: opt, objective: objective, index: metricIndex(objective.Name)}
+	t := &tuning{opt: opt, objective: objective, index: metricIndex(objective.Name), prints: map[string]string{}}
 	t.sc = with(sc, func(c *sim.Scenario) {
 		c.Traffic.Packets = opt.Packets
 		if opt.Saturated {
@@ -222,7 +226,7 @@ func Tune(ctx context.Context, sc *sim.Scenario, opt TuneOptions) (*TuneResult, 
 	t.r = &TuneResult{
 		Scenario: sc.Name, Objective: *objective, Saturated: saturates(t.sc), Packets: opt.Packets, Replications: opt.Replications,
 		Seed: sc.Seed, DefaultValue: traces.Real(math.NaN()), Version: sim.Version,
-		Orders: []Order{}, Effects: []PairEffect{}, Policies: []TunedPolicy{}, Pareto: []ParetoPoint{},
+		Orders: []Order{}, Effects: []PairEffect{}, Policies: []TunedPolicy{}, Pareto: []ParetoPoint{}, Unused: []string{},
 	}
 	t.report = newReporter(opt.Progress, t.estimate(len(orders), len(kinds)), &t.done)
 	for _, step := range []func(context.Context) error{
@@ -267,6 +271,15 @@ func (t *tuning) orders(ctx context.Context, orders []order) error {
 		t.tried = append(t.tried, ParetoPoint{done[i].Order, done[i].Gap, done[i].LatencyP99})
 	}
 	r.Distinct = len(distinct)
+	unused := ^uint8(0)
+	for i := range done {
+		unused &= done[i].unused
+	}
+	for q, name := range queueNames {
+		if len(done) > 0 && unused&(1<<q) != 0 {
+			r.Unused = append(r.Unused, name)
+		}
+	}
 	r.Effects = append(r.Effects, pairEffects(done, t.objective)...)
 	slices.SortStableFunc(done, func(a, b Order) int { return t.objective.compare(float64(a.Objective), float64(b.Objective)) })
 	r.Orders = append(r.Orders, done...)
@@ -362,6 +375,7 @@ func (t *tuning) climb(ctx context.Context, kind *spine.PolicyKind, orders []str
 		for i := range grid {
 			mean := meanValues(grid[i])
 			v[i] = mean[t.index]
+			t.prints[fresh[i].text()] = grid[i][0].fingerprint
 			t.tried = append(t.tried, ParetoPoint{fresh[i].text(), traces.Real(mean[metricIndex("gap_us")]), traces.Real(mean[metricIndex("latency_p99_us")])})
 		}
 		return fresh, v, nil
@@ -375,6 +389,7 @@ func (t *tuning) climb(ctx context.Context, kind *spine.PolicyKind, orders []str
 	p := &TunedPolicy{Kind: kind.Name, Start: at.text(), StartValue: traces.Real(value)}
 	finish := func(err error) (*TunedPolicy, error) {
 		p.Policy, p.Objective, p.Evaluations = at.text(), traces.Real(value), len(known)
+		p.Fingerprint = t.prints[p.Policy]
 		for _, q := range t.tried {
 			if q.Policy == p.Policy {
 				p.Gap, p.LatencyP99 = q.Gap, q.LatencyP99
@@ -455,25 +470,29 @@ func (t *tuning) finalists() []string {
 	}
 	add("default")
 	add("pci-first")
+	// Of policies that did the same, one is enough.
 	prints := map[string]bool{}
+	addNew := func(text, fingerprint string) bool {
+		if prints[fingerprint] {
+			return false
+		}
+		prints[fingerprint] = true
+		return add(text)
+	}
 	for i, n := 0, 0; i < len(t.r.Orders) && n < t.opt.Finalists; i++ {
-		o := &t.r.Orders[i]
-		// Of orders that did the same, one is enough.
-		if !prints[o.Fingerprint] {
-			prints[o.Fingerprint] = true
-			if add(o.Order) {
-				n++
-			}
+		if addNew(t.r.Orders[i].Order, t.r.Orders[i].Fingerprint) {
+			n++
 		}
 	}
 	for i, n := 0, 0; i < len(t.r.Policies) && n < t.opt.FinalPolicies; i++ {
-		if add(t.r.Policies[i].Policy) {
+		if addNew(t.r.Policies[i].Policy, t.r.Policies[i].Fingerprint) {
 			n++
 		}
 	}
 	front := paretoFront(t.tried)
 	for i, n := 0, 0; i < len(front) && n < t.opt.FinalFront; i++ {
-		if add(front[i].Policy) {
+		print, ok := t.prints[front[i].Policy]
+		if ok && addNew(front[i].Policy, print) || !ok && add(front[i].Policy) {
 			n++
 		}
 	}
