@@ -1,11 +1,9 @@
 package isa_test
 
 import (
-	"os"
 	"testing"
 
 	"spinesim/lanai/isa"
-	"spinesim/lanai/loader"
 )
 
 // pattern repeats what is free in each cycle.
@@ -15,21 +13,8 @@ func (p *pattern) Window(cycle int64) ([]uint8, int64) {
 	return p.free[int(cycle%int64(len(p.free))):], 0
 }
 
-func prebuilt(t testing.TB) *loader.Object {
-	t.Helper()
-	b, err := os.ReadFile("testdata/programs.o")
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := loader.Parse("programs.o", b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return o
-}
-
 func benchmark(b *testing.B, slots isa.Slots) {
-	m := newMachine(b, prebuilt(b))
+	m := newMachine(b, compile(b, "-O2", "testdata/programs.c"))
 	m.cpu.Slots = slots
 	names := []string{"checksum", "crc", "sort", "division", "tree", "moves"}
 	for i := range inputWords {

@@ -255,14 +255,12 @@ func (c *CPU) Hold(to int64) {
 		return
 	}
 	c.base, c.until = 0, 0
-	need := uint8(1)
-	var u op
-	if pc := c.p0; pc%wordSize == 0 && c.Allowed(pc)&Execute != 0 {
-		u.fill(loadWord(c.mem, pc))
-		need = u.need
-	} else if pc == ReturnAddress {
-		return
+	pc := c.p0
+	if pc%wordSize != 0 || c.Allowed(pc)&Execute == 0 {
+		return // a return, or a fault: no instruction is in progress
 	}
+	var u op
+	u.fill(loadWord(c.mem, pc))
 	if !c.begun {
 		c.begun, c.got, c.waited, c.wait = true, 0, 0, 0
 		if c.hz&u.uses != 0 {
@@ -270,5 +268,5 @@ func (c *CPU) Hold(to int64) {
 		}
 		c.stalled = c.wait
 	}
-	c.cycle, _ = c.pass(c.cycle, to, need)
+	c.cycle, _ = c.pass(c.cycle, to, u.need)
 }

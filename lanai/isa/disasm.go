@@ -55,6 +55,14 @@ func (i Instr) String() string {
 		}
 		return fmt.Sprintf("%s%s\t%s, %s, %s", i.Op, f, rs1, hex(i.Imm), rd)
 	case ALUReg:
+		if i.Op == Or && i.Rd == PC && !i.SetFlags {
+			// LLVM's indirect branches, which it writes with "add" although
+			// they are encoded as "or".
+			if i.Rs2 == Zero {
+				return fmt.Sprintf("b%s\t%s", i.Cond, rs1)
+			}
+			return fmt.Sprintf("b%s\t%s add %s", i.Cond, rs1, rs2)
+		}
 		if i.Cond != Always {
 			f += "." + i.Cond.String()
 		} else if i.Op == Add && i.Rs2 == Zero && !i.SetFlags {

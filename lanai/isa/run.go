@@ -98,6 +98,10 @@ func (c *CPU) execute(now, to int64) (stop Stop, err error) {
 			}
 		default:
 			if !c.begun {
+				if cycle >= to {
+					save()
+					return Boundary, nil
+				}
 				c.got, c.waited, c.wait = 0, 0, 0
 				if hz&u.uses != 0 {
 					c.wait = 1
