@@ -10,10 +10,12 @@ import (
 
 	"spinesim/lanai"
 	"spinesim/router"
+	"spinesim/router/l2"
 	"spinesim/router/lctrie"
 	"spinesim/sim/des"
 	"spinesim/sim/traffic"
 	"spinesim/spine"
+	"spinesim/spine/schedule"
 	"spinesim/traces"
 )
 
@@ -38,8 +40,8 @@ type Options struct {
 	Progress func(done, total uint64)
 	// Stepping polls one queue at a time: slower, same results.
 	Stepping bool
-	// Extensions makes the extensions of a card, which run before IPv4
-	// forwarding.
+	// Extensions makes the extensions of a card, which run before the
+	// scenario's.
 	Extensions func(card int, sram *lanai.SRAM) ([]spine.Extension, error)
 	// Policy makes the dispatcher's policy of a card, each its own; nil takes
 	// the scenario's.
@@ -97,6 +99,7 @@ type Simulation struct {
 	pool    *traffic.FramePool
 	routes  []router.Route
 	table   *router.Table
+	bridge  *l2.Bridge
 	meas    *traces.Measures
 	check   *traces.Validator
 	print   *traces.Fingerprint
@@ -106,6 +109,7 @@ type Simulation struct {
 	drained bool
 	span    int // index of the next span to expand, doubled, plus one inside it
 	timer   des.Timer
+	plans   map[spine.Deferred]*schedule.Plan // of static policies
 }
 
 // New wires a scenario. A mistake in it, or in a file that it names, is an
@@ -262,39 +266,13 @@ func (s *Simulation) limits() traces.Limits {
 
 func (s *Simulation) buildPorts() error {
 	t := &s.sc.Traffic
-	card, err := s.sc.cardSpec(0)
-	if err != nil {
-		return err
-	}
-	wire := traffic.Wire{Rate: card.Link}
 	ids := &traffic.PacketIDs{}
 	for _, c := range t.Ingress {
-		name := fmt.Sprintf("traffic/%d", c)
-		arrivals, err := s.arrivals()
+		src, saturating, err := s.source(c)
 		if err != nil {
-			return &InputError{err}
+			return err
 		}
-		var src traffic.Source
-		saturating := t.Arrivals.Process == "saturating"
-		if t.Capture != nil {
-			spec := traffic.DefaultCaptureSpec(t.Capture.File)
-			spec.Wire, spec.MTU = wire, int(s.sc.Firmware.MaxPacket)
-			spec.Repeat, spec.Readable = max(1, t.Capture.Repeat), t.Capture.Partial
-			if t.Capture.MaxJump > 0 {
-				spec.MaxGap = t.Capture.MaxJump
-			}
-			saturating = false
-			switch t.Capture.Pace {
-			case "rate":
-				spec.Timing, spec.Arrivals = traffic.Paced, arrivals
-			case "link":
-				spec.Timing, saturating = traffic.LinkRate, true
-			}
-			src, err = traffic.NewCapture(spec, s.sc.Seed, name)
-		} else {
-			src, err = s.synthetic(arrivals, wire, name)
-		}
-		if err != nil {
+		if src, err = s.framed(src); err != nil {
 			return &InputError{err}
 		}
 		p, err := traffic.NewPort(traffic.PortSpec{
@@ -306,6 +284,44 @@ func (s *Simulation) buildPorts() error {
 		s.ports = append(s.ports, p)
 	}
 	return nil
+}
+
+// source makes what arrives at a card, and tells whether it never pauses.
+func (s *Simulation) source(c int) (src traffic.Source, saturating bool, err error) {
+	t := &s.sc.Traffic
+	card, err := s.sc.cardSpec(0)
+	if err != nil {
+		return nil, false, &InputError{err}
+	}
+	wire := traffic.Wire{Rate: card.Link, Overhead: s.sc.linkOverhead()}
+	name := fmt.Sprintf("traffic/%d", c)
+	arrivals, err := s.arrivals()
+	if err != nil {
+		return nil, false, &InputError{err}
+	}
+	saturating = t.Arrivals.Process == "saturating"
+	if t.Capture != nil {
+		spec := traffic.DefaultCaptureSpec(t.Capture.File)
+		spec.Wire, spec.MTU = wire, int(s.sc.Firmware.MaxPacket)-s.sc.linkOverhead()
+		spec.Repeat, spec.Readable = max(1, t.Capture.Repeat), t.Capture.Partial
+		if t.Capture.MaxJump > 0 {
+			spec.MaxGap = t.Capture.MaxJump
+		}
+		saturating = false
+		switch t.Capture.Pace {
+		case "rate":
+			spec.Timing, spec.Arrivals = traffic.Paced, arrivals
+		case "link":
+			spec.Timing, saturating = traffic.LinkRate, true
+		}
+		src, err = traffic.NewCapture(spec, s.sc.Seed, name)
+	} else {
+		src, err = s.synthetic(c, arrivals, wire, name)
+	}
+	if err != nil {
+		return nil, false, &InputError{err}
+	}
+	return src, saturating, nil
 }
 
 func (s *Simulation) arrivals() (traffic.ArrivalSpec, error) {
@@ -328,7 +344,7 @@ func (s *Simulation) arrivals() (traffic.ArrivalSpec, error) {
 	return spec, spec.Validate()
 }
 
-func (s *Simulation) synthetic(arrivals traffic.ArrivalSpec, wire traffic.Wire, name string) (traffic.Source, error) {
+func (s *Simulation) synthetic(card int, arrivals traffic.ArrivalSpec, wire traffic.Wire, name string) (traffic.Source, error) {
 	t := &s.sc.Traffic
 	var sizes traffic.Sizes
 	var err error
@@ -349,14 +365,17 @@ func (s *Simulation) synthetic(arrivals traffic.ArrivalSpec, wire traffic.Wire, 
 	if err != nil {
 		return nil, err
 	}
-	if sizes.Largest() > int(s.sc.Firmware.MaxPacket) {
-		return nil, fmt.Errorf("packets of %d bytes, but firmware.max_packet is %v", sizes.Largest(), s.sc.Firmware.MaxPacket)
+	if n := sizes.Largest() + s.sc.linkOverhead(); n > int(s.sc.Firmware.MaxPacket) {
+		return nil, fmt.Errorf("packets of %d bytes, but firmware.max_packet is %v", n, s.sc.Firmware.MaxPacket)
 	}
 	header := traffic.DefaultHeader()
 	header.TTL = uint8(t.TTL)
 	dest := traffic.DestinationSpec{
 		Prefixes: s.prefixes(), Unroutable: t.Destinations.Unroutable,
 		Covered: func(a netip.Addr) bool { _, ok := s.table.Lookup(a); return ok },
+	}
+	if t.Stations > 0 {
+		s.stationTraffic(card, &header, &dest)
 	}
 	if t.Destinations.Kind == "zipf" {
 		dest.Zipf = t.Destinations.Exponent
@@ -367,17 +386,25 @@ func (s *Simulation) synthetic(arrivals traffic.ArrivalSpec, wire traffic.Wire, 
 }
 
 func (s *Simulation) buildRouter() error {
-	cfg := spine.Config{Bus: s.sc.busSpec(), Release: s.release}
+	cfg := spine.Config{Bus: s.sc.busSpec(), Release: s.release, Copy: s.copyFrame}
 	if s.opt.Wires != nil {
 		var names []string
 		for i := range s.sc.Cards {
 			names = append(names, fmt.Sprintf("card%d", i))
 		}
-		w, err := traffic.NewPcapSink(s.opt.Wires, names, time.Unix(0, 0).UTC())
+		sink := traffic.NewPcapSink
+		if s.sc.Traffic.Link == "ethernet" {
+			sink = traffic.NewEthernetSink
+		}
+		w, err := sink(s.opt.Wires, names, time.Unix(0, 0).UTC())
 		if err != nil {
 			return err
 		}
 		s.wires, cfg.Sink = w, wireSink{w}
+	}
+	var err error
+	if cfg.Host, cfg.HostQueue, err = s.hostPath(); err != nil {
+		return &InputError{err}
 	}
 	if s.sc.Host.Return == "card" {
 		to := uint8(s.sc.Host.Card)
@@ -404,7 +431,6 @@ func (s *Simulation) buildRouter() error {
 		}
 		cfg.Cards = append(cfg.Cards, cc)
 	}
-	var err error
 	if s.router, err = spine.New(s.eng, s.rec, &cfg); err != nil {
 		return &InputError{err}
 	}
@@ -416,20 +442,27 @@ func (s *Simulation) buildRouter() error {
 				return err
 			}
 		}
-		ip, err := router.NewIPv4(router.DefaultIPv4(), s.table, rt.Card().SRAM)
+		own, err := s.extensionsOf(i, rt.Card().SRAM)
 		if err != nil {
 			return &InputError{fmt.Errorf("card %d: %w", i, err)}
 		}
-		rt.Load(append(exts, ip)...)
+		rt.Load(append(exts, own...)...)
 	}
 	return nil
 }
 
 func (s *Simulation) policy(card int) (spine.Policy, error) {
+	var p spine.Policy
+	var err error
 	if s.opt.Policy != nil {
-		return s.opt.Policy(card)
+		p, err = s.opt.Policy(card)
+	} else {
+		p, err = spine.NewPolicy(s.sc.Policy, s.sc.Seed, uint8(card))
 	}
-	return spine.NewPolicy(s.sc.Policy, s.sc.Seed, uint8(card))
+	if err != nil {
+		return nil, err
+	}
+	return s.resolve(p, card)
 }
 
 // wireSink writes leaving packets to a capture.

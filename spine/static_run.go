@@ -35,8 +35,9 @@ type static struct {
 	slot  int   // handlers run in the present background slot
 	// whole says that looks are those of a whole pass, and gone what it
 	// passes over without a poll.
-	whole bool
-	gone  []pass
+	// leave ends them: something has come that a step knows without a poll.
+	whole, leave bool
+	gone         []pass
 
 	// What the software knows.
 	underWay []uint8 // egress cards of packets not acknowledged, oldest first
@@ -127,7 +128,7 @@ func (s *static) next(now des.Time) error {
 		st := &s.cycle.Steps[s.step]
 		s.polls = 0
 		if st.Guard == GuardKnown && !st.Background() {
-			for _, q := range s.places(st.Handler) {
+			for _, q := range s.known(st.Handler) {
 				if s.has(q, st.Handler) {
 					s.counts.Steps[s.step].Ran++
 					return s.run(now, q, traces.NoQueue, s.take(q, st.Handler))
@@ -190,7 +191,7 @@ func (s *static) wholePass() bool {
 		}
 		switch {
 		case st.Guard == GuardKnown && !st.Background():
-			for _, q := range s.places(st.Handler) {
+			for _, q := range s.known(st.Handler) {
 				if s.has(q, st.Handler) {
 					return false
 				}
@@ -218,7 +219,7 @@ func (s *static) wholePass() bool {
 	if s.step == 0 {
 		s.gone = append(s.gone, pass{before: len(s.looks), wrap: true}) // only rounds count
 	}
-	s.polls, s.most, s.whole = 0, 0, true
+	s.polls, s.most, s.whole, s.leave = 0, 0, true, false
 	return len(s.looks) > 0
 }
 
@@ -237,6 +238,8 @@ func (s *static) blocked(h traces.Event) bool {
 		return r.starts[len(r.starts)-1].n > 0
 	case traces.AckSend:
 		return r.acks.n > 0
+	case traces.WireOutputStart:
+		return r.wireOut.n > 0
 	case traces.RxCheckBody:
 		return r.bufWait != nil
 	case traces.DMAStartHeader:
@@ -304,8 +307,16 @@ func (s *static) pollsEnd(now des.Time) error {
 		r.recordPoll(now, l.queue, hit)
 	}
 	if s.whole {
-		if !hit {
+		switch {
+		case !hit && !s.leave:
 			return s.poll()
+		case !hit:
+			s.settle(s.polls)
+			s.step, s.whole, s.dry = l.step, false, 0
+			if l.last {
+				s.advance()
+			}
+			return s.next(now)
 		}
 		s.settle(s.polls - 1)
 		r.limit = 1 // of the step that the hit belongs to
@@ -385,10 +396,21 @@ func (s *static) finish(polls int64) {
 // the run of polls.
 func (s *static) refresh(q uint8) error {
 	r := s.rt
+	if s.whole && r.scanning && q == QSelf && r.self.n > 0 {
+		// Only a timer sends while nothing runs: a batch is complete.
+		s.leave = true
+	}
 	if !r.scanning || r.limit == 1 {
 		return nil
 	}
 	n := r.card.CPU.PollsEnded() + 1
+	if s.whole && s.leave {
+		if n >= r.limit {
+			return nil
+		}
+		r.limit = n
+		return r.card.CPU.LimitPolls(n)
+	}
 	for last := n + int64(len(s.looks)); ; n++ {
 		if n == last {
 			return nil
@@ -543,6 +565,15 @@ func (s *static) places(h traces.Event) []uint8 {
 		return s.sources
 	}
 	return onlySelf
+}
+
+// known are the queues in which a message of the handler is the software's own
+// doing. A packet to send out may also be a peer's: that one is not known of.
+func (s *static) known(h traces.Event) []uint8 {
+	if h == traces.WireOutputStart {
+		return onlyWire
+	}
+	return s.places(h)
 }
 
 // rotate moves the first k of v behind the others.

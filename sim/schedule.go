@@ -1,0 +1,171 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"spinesim/lanai"
+	"spinesim/router"
+	"spinesim/sim/traffic"
+	"spinesim/spine"
+	"spinesim/spine/schedule"
+)
+
+// scheduleSample is how many packets of each ingress card tell the flows that a
+// schedule is made for (chosen: shares within a per cent or so).
+const scheduleSample = 2048
+
+// scheduleSizes is how many lengths a flow is split by; more become their mean.
+const scheduleSizes = 12
+
+// policyNodes bounds the search that a run begins with (chosen: some ten
+// milliseconds). `spinesim schedule` searches longer.
+const policyNodes = 1000
+
+// ScheduleModel is what static schedules of a scenario are made for: its
+// machine, and its flows as its own traffic and route table have them.
+func ScheduleModel(sc *Scenario) (*schedule.Machine, []schedule.Flow, error) {
+	if err := sc.Validate(); err != nil {
+		return nil, nil, err
+	}
+	s := &Simulation{sc: sc}
+	if err := s.buildTable(); err != nil {
+		return nil, nil, err
+	}
+	return s.scheduleModel()
+}
+
+func (s *Simulation) scheduleModel() (*schedule.Machine, []schedule.Flow, error) {
+	fw, err := s.sc.firmware()
+	if err != nil {
+		return nil, nil, &InputError{err}
+	}
+	card, err := s.sc.cardSpec(0)
+	if err != nil {
+		return nil, nil, &InputError{err}
+	}
+	m := &schedule.Machine{Cards: s.sc.Cards, Card: card, Bus: s.sc.busSpec(), Firmware: fw}
+	sram := lanai.NewSRAM(card.SRAMBytes)
+	ip, err := router.NewIPv4(router.DefaultIPv4(), s.table, sram)
+	if err != nil {
+		return nil, nil, &InputError{err}
+	}
+	var flows []schedule.Flow
+	var cycles, accesses, forwarded int
+	header := make([]byte, 0, s.sc.Traffic.Carry)
+	for _, c := range s.sc.Traffic.Ingress {
+		src, _, err := s.source(c)
+		if err != nil {
+			return nil, nil, err
+		}
+		var a traffic.Arrival
+		seen := map[[2]int]int{} // packets by egress card and length
+		for range scheduleSample {
+			ok, err := src.Next(&a)
+			if err != nil {
+				return nil, nil, inputOr(err)
+			}
+			if !ok {
+				break
+			}
+			if a.Skip != "" {
+				continue
+			}
+			header = append(header[:0], a.Data...)
+			ctx := spine.NewContext(sram)
+			ctx.Card = uint8(c)
+			v := ip.Handle(ctx, &spine.Packet{Bytes: a.Bytes, Header: header, Ingress: uint8(c)})
+			if v.Action != spine.Forward {
+				continue
+			}
+			n, k := ctx.Charged()
+			cycles, accesses, forwarded = cycles+n, accesses+k, forwarded+1
+			seen[[2]int{int(v.Card), a.Bytes}]++
+		}
+		flows = append(flows, flowsOf(uint8(c), s.sc.Cards, seen)...)
+		if err := closeSource(src); err != nil {
+			return nil, nil, err
+		}
+	}
+	if forwarded == 0 {
+		return nil, nil, inputErrorf("policy: no packet of the first %d is forwarded, so there is nothing to make a schedule for", scheduleSample)
+	}
+	m.Router = spine.Cost{
+		Cycles: int32((cycles + forwarded/2) / forwarded), Accesses: int32((accesses + forwarded/2) / forwarded),
+		Source: fmt.Sprintf("mean over %d packets", forwarded),
+	}
+	return m, flows, nil
+}
+
+// flowsOf turns counts into flows, in order of egress card and length.
+func flowsOf(ingress uint8, cards int, seen map[[2]int]int) []schedule.Flow {
+	var out []schedule.Flow
+	for egress := range cards {
+		var lengths []int
+		bytes, packets := 0, 0
+		for k, n := range seen {
+			if k[0] == egress {
+				lengths = append(lengths, k[1])
+				bytes += k[1] * n
+				packets += n
+			}
+		}
+		if packets == 0 {
+			continue
+		}
+		if len(lengths) > scheduleSizes {
+			out = append(out, schedule.Flow{Ingress: ingress, Egress: uint8(egress), Bytes: bytes / packets, Weight: float64(packets)})
+			continue
+		}
+		slices.Sort(lengths)
+		for _, l := range lengths {
+			out = append(out, schedule.Flow{Ingress: ingress, Egress: uint8(egress), Bytes: l, Weight: float64(seen[[2]int{egress, l}])})
+		}
+	}
+	return out
+}
+
+// closeSource closes a source that holds a file.
+func closeSource(src traffic.Source) error {
+	if c, ok := src.(interface{ Close() error }); ok {
+		if err := c.Close(); err != nil && !errors.Is(err, fs.ErrClosed) {
+			return err
+		}
+	}
+	return nil
+}
+
+// resolve makes the cycle of a static policy that is only named.
+func (s *Simulation) resolve(p spine.Policy, card int) (spine.Policy, error) {
+	d, ok := p.(*spine.Deferred)
+	if !ok {
+		return p, nil
+	}
+	if s.plans == nil {
+		s.plans = map[spine.Deferred]*schedule.Plan{}
+	}
+	plan := s.plans[*d]
+	if plan == nil {
+		m, flows, err := s.scheduleModel()
+		if err != nil {
+			return nil, err
+		}
+		if d.File != "" {
+			if plan, err = schedule.ReadFile(d.File); err == nil {
+				err = schedule.Check(plan, m, flows)
+			}
+		} else {
+			var r *schedule.Result
+			if r, err = schedule.Synthesise(m, flows, schedule.Options{Hybrid: d.Hybrid, Nodes: policyNodes}); err == nil {
+				plan = r.Plan
+			}
+		}
+		if err != nil {
+			return nil, &InputError{fmt.Errorf("policy %s: %w", d.Name(), err)}
+		}
+		s.plans[*d] = plan
+	}
+	return plan.Policy(d.Name(), uint8(card))
+}
