@@ -127,8 +127,12 @@ func TestReplay(t *testing.T) {
 			}
 		}
 	}
-	if r["forwarded"] != float64(4000) {
-		t.Errorf("forwarded %v, want 4000", r["forwarded"])
+	left := r["forwarded"].(float64) + r["to_host"].(float64)
+	for _, n := range r["dropped"].(map[string]any) {
+		left += n.(float64)
+	}
+	if left != 4000 || r["received"] != float64(4000) || r["forwarded"].(float64) < 3900 {
+		t.Errorf("received %v, forwarded %v, %v left, want 4000 accounted for", r["received"], r["forwarded"], left)
 	}
 	for _, f := range []string{"event-graph-best.svg", "event-graph-best.png", "event-graph-slow.svg", "event-graph-slow.png", "oscillation.svg", "oscillation.png", "record.parquet", "record.csv.gz", "summary.json"} {
 		st, err := os.Stat(filepath.Join("out", f))
