@@ -79,7 +79,7 @@ static with dynamic schedules.`,
 	root.SetVersionTemplate("spinesim {{.Version}}\n")
 	addProfiling(root)
 	root.AddCommand(newVersion(), newScenario(), newRun(), newReplay(), newCalibrate(), newPredict(), newMaxRate(), newCompare(), newTune(), newSweep(), newPolicies(),
-		newTrace(), newPlot())
+		newTrace(), newPlot(), newReport())
 	return root
 }
 
