@@ -421,11 +421,15 @@ func (d *document) at(path string, err error) error {
 		if n.Kind != yaml.MappingNode {
 			break
 		}
+		key, index, indexed := strings.Cut(key, "[")
 		_, c := child(n, key)
 		if c == nil {
 			break
 		}
 		n = c
+		if i, err := strconv.Atoi(strings.TrimSuffix(index, "]")); indexed && err == nil && n.Kind == yaml.SequenceNode && i < len(n.Content) {
+			n = n.Content[i]
+		}
 	}
 	return d.errorf(n, path, "%w", err)
 }

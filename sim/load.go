@@ -176,6 +176,9 @@ func (s *Scenario) check() (string, error) {
 			return p.path, errors.New(p.text)
 		}
 	}
+	if p, err := s.checkExtensions(); err != nil {
+		return p, err
+	}
 	if _, err := spine.NewPolicy(s.Policy, s.Seed, 0); err != nil {
 		return "policy", err
 	}

@@ -97,6 +97,7 @@ type Simulation struct {
 	ports   []*traffic.Port
 	rx      []*lanai.Receiver
 	pool    *traffic.FramePool
+	ids     traffic.PacketIDs
 	routes  []router.Route
 	table   *router.Table
 	bridge  *l2.Bridge
@@ -266,7 +267,6 @@ func (s *Simulation) limits() traces.Limits {
 
 func (s *Simulation) buildPorts() error {
 	t := &s.sc.Traffic
-	ids := &traffic.PacketIDs{}
 	for _, c := range t.Ingress {
 		src, saturating, err := s.source(c)
 		if err != nil {
@@ -277,7 +277,7 @@ func (s *Simulation) buildPorts() error {
 		}
 		p, err := traffic.NewPort(traffic.PortSpec{
 			Card: uint8(c), Capacity: t.FIFO, Limit: t.Packets, Saturating: saturating,
-		}, src, s.eng, s.rec, s.pool, ids)
+		}, src, s.eng, s.rec, s.pool, &s.ids)
 		if err != nil {
 			return &InputError{err}
 		}

@@ -22,10 +22,14 @@ type Scenario struct {
 	Firmware FirmwareSpec `yaml:"firmware" doc:"The run-time on every card."`
 	Policy   string       `yaml:"policy" doc:"The dispatcher's policy: a name with parameters, or an order of the seven queues."`
 	Routes   RouteSpec    `yaml:"routes" doc:"The forwarding table."`
-	Traffic  TrafficSpec  `yaml:"traffic" doc:"What arrives on the wires."`
-	Host     HostSpec     `yaml:"host" doc:"The host behind the bus."`
-	Measure  MeasureSpec  `yaml:"measure" doc:"How the run is measured."`
-	Found    *Finding     `yaml:"found,omitempty" doc:"How a value of this scenario was found, for the record; it changes nothing."`
+	// Extensions are what the router handler runs on every card, in order; none
+	// given is ipv4 alone.
+	Extensions []ExtensionSpec `yaml:"extensions,omitempty" doc:"What the router handler runs on every card, in this order, until one decides; ipv4 alone unless given."`
+
+	Traffic TrafficSpec `yaml:"traffic" doc:"What arrives on the wires."`
+	Host    HostSpec    `yaml:"host" doc:"The host behind the bus."`
+	Measure MeasureSpec `yaml:"measure" doc:"How the run is measured."`
+	Found   *Finding    `yaml:"found,omitempty" doc:"How a value of this scenario was found, for the record; it changes nothing."`
 }
 
 // CardSpec is the hardware of a card.
@@ -60,6 +64,8 @@ type FirmwareSpec struct {
 	Vector      des.Cycles          `yaml:"vector" doc:"Cost of reading the hardware event vector, for policies that need it."`
 	Scale       float64             `yaml:"scale" doc:"Common factor on the cost of every handler but the router handler; free in the fit." min:"0.01" max:"100"`
 	Costs       map[string]CostSpec `yaml:"costs,omitempty" doc:"Costs of single handlers by their published names, instead of the scaled table's."`
+	Batch       int                 `yaml:"batch" doc:"Packets that the router handler is given at a time; extensions can share work among them, packets wait for each other." min:"1" max:"256"`
+	BatchWait   des.Time            `yaml:"batch_wait" doc:"Longest time that a packet waits for its batch to fill."`
 	Watchdog    des.Cycles          `yaml:"watchdog" doc:"Longest run of the router handler; an extension that exceeds it is stopped and unloaded."`
 }
 
@@ -90,6 +96,8 @@ type TrafficSpec struct {
 	Arrivals     ArrivalSpec     `yaml:"arrivals" doc:"When packets arrive."`
 	Sizes        SizeSpec        `yaml:"sizes" doc:"How long they are."`
 	Destinations DestinationSpec `yaml:"destinations" doc:"Where they go."`
+	Link         string          `yaml:"link" doc:"Link header before each packet: ip (none) or ethernet (14 bytes, addresses 02:00 and the IPv4 address)." enum:"ip,ethernet"`
+	Stations     int             `yaml:"stations" doc:"Stations behind each card, a power of two: packets go from one behind the ingress card to one behind another. 0: sources of 198.18.0.0/15, destinations of the routes." min:"0" max:"65536"`
 	Capture      *CaptureSpec    `yaml:"capture,omitempty" doc:"Packets of a capture instead of synthetic ones."`
 	TTL          int             `yaml:"ttl" doc:"Time to live of synthetic packets." min:"1" max:"255"`
 	Carry        des.Bytes       `yaml:"carry" doc:"Leading bytes of a packet that the simulation carries; the rest is only length."`
@@ -131,10 +139,12 @@ type CaptureSpec struct {
 
 // HostSpec is the host.
 type HostSpec struct {
-	Return  string   `yaml:"return" doc:"What the host does with a packet handed to it: none (it keeps it), or card (it sends it to return_card)." enum:"none,card"`
-	Card    int      `yaml:"return_card,omitempty" doc:"For return: card, the egress card."`
-	Credits int      `yaml:"credits" doc:"Packets that the host may have under way to a card." min:"1" max:"4096"`
-	Service des.Time `yaml:"service" doc:"Time that the host's processor needs for a packet."`
+	Return  string      `yaml:"return" doc:"What the host does with a packet handed to it: none (it keeps it), or card (it sends it to return_card)." enum:"none,card"`
+	Card    int         `yaml:"return_card,omitempty" doc:"For return: card, the egress card."`
+	Model   string      `yaml:"model" doc:"What a packet costs the host: fixed (service), or kernel (notification, copies, flushes, routing, from host.kernel)." enum:"fixed,kernel"`
+	Kernel  *KernelSpec `yaml:"kernel,omitempty" doc:"For model: kernel."`
+	Credits int         `yaml:"credits" doc:"Packets that the host may have under way to a card." min:"1" max:"4096"`
+	Service des.Time    `yaml:"service" doc:"For model: fixed: time that the host's processor needs for a packet."`
 }
 
 // MeasureSpec is how a run is measured.

@@ -76,6 +76,7 @@ func (s *Scenario) firmware() (spine.Spec, error) {
 	fw.Chain = spine.DMAChain(f.DMAChain)
 	fw.Buffers, fw.Credits = f.Buffers, f.Credits
 	fw.HeaderBytes, fw.MaxPacket = int(f.HeaderBytes), int(f.MaxPacket)
+	fw.Batch, fw.BatchWait = f.Batch, f.BatchWait
 	fw.Watchdog = int(f.Watchdog)
 	fw.HostReturn = s.Host.Return != "none"
 	fw.HostCredits, fw.HostService = s.Host.Credits, s.Host.Service

@@ -11,7 +11,6 @@ import (
 // buffer, which is free once the last of them has been acknowledged; each is a
 // packet of its own from here on, with a start, a credit and a transfer.
 func (r *Runtime) flood(now des.Time, p *packet) error {
-	copies := 0
 	first := true
 	for c := range uint8(len(r.router.cards)) {
 		if c == r.index {
@@ -20,8 +19,7 @@ func (r *Runtime) flood(now des.Time, p *packet) error {
 		q := p
 		if !first {
 			var err error
-			copies++
-			if q, err = r.copyOf(now, p, copies); err != nil {
+			if q, err = r.copyOf(now, p); err != nil {
 				return err
 			}
 		}
@@ -37,14 +35,13 @@ func (r *Runtime) flood(now des.Time, p *packet) error {
 	return nil
 }
 
-// copyOf makes the n-th copy of a packet, in the packet's buffer.
-func (r *Runtime) copyOf(now des.Time, p *packet, n int) (*packet, error) {
+// copyOf makes another packet of a packet's buffer.
+func (r *Runtime) copyOf(now des.Time, p *packet) (*packet, error) {
 	if r.router.copy == nil {
 		return nil, fmt.Errorf("card %d at %v: an extension floods packet %d, and the router has no way to copy frames", r.index, now, p.id)
 	}
 	q := r.router.packet()
 	q.frame = r.router.copy(p.frame)
-	q.frame.ID = traces.CopyID(p.id, n)
 	q.id, q.bytes, q.ingress = q.frame.ID, p.bytes, p.ingress
 	q.buf, q.whole = p.buf, true
 	r.sharers[p.buf]++

@@ -33,8 +33,9 @@ type Config struct {
 	Sink  Sink      // who takes the packets that leave; nil: nobody
 	// Release is told when the router has no more use for a frame.
 	Release func(*lanai.Frame)
-	// Copy makes a frame of the same length and contents, for extensions that
-	// flood; nil is a router whose extensions do not.
+	// Copy makes a frame of the same length and contents under a number of its
+	// own, from the same sequence as other packets', for extensions that flood;
+	// nil is a router whose extensions do not.
 	Copy func(*lanai.Frame) *lanai.Frame
 	// HostQueue is how many packets wait in the host's memory for its
 	// processor; one that finds no room is dropped. 0 is without bound.

@@ -76,24 +76,6 @@ const (
 // the card in the top 16 bits, a per-card number from 1 below. 0 is no record.
 type ID uint64
 
-// A copy's number follows from its original's, whatever else is going on.
-const (
-	copyBase  = 1 << 48
-	copyShift = 3
-)
-
-// CopyID is the number of the n-th copy, 1 to 7, of a packet.
-func CopyID(packet uint64, n int) uint64 { return copyBase | packet<<copyShift | uint64(n) }
-
-// CopiedFrom is the packet that a copy was made of; ok is false for a packet
-// that is none.
-func CopiedFrom(id uint64) (packet uint64, n int, ok bool) {
-	if id&copyBase == 0 {
-		return 0, 0, false
-	}
-	return id &^ copyBase >> copyShift, int(id & (1<<copyShift - 1)), true
-}
-
 // Record is one thing that happened. Times are absolute.
 type Record struct {
 	Start, End des.Time

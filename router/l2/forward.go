@@ -30,6 +30,9 @@ func NewBridge(spec Spec, cards int) (*Bridge, error) {
 	return &Bridge{spec: spec, cards: make([]*Forwarding, cards)}, nil
 }
 
+// Table is the station table of a card that has its extension.
+func (b *Bridge) Table(card int) *bihash.Table { return b.cards[card].table }
+
 // Owner is the name under which a card's SRAM map shows the table.
 const Owner = "station table"
 

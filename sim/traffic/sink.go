@@ -34,6 +34,16 @@ type PcapSink struct {
 // of card n. Time 0 of the simulation is written as epoch; the zero Time is
 // 1970, which shows simulated times as they are. At least one name is needed.
 func NewPcapSink(w io.Writer, names []string, epoch time.Time) (*PcapSink, error) {
+	return newPcapSink(w, names, epoch, layers.LinkTypeRaw)
+}
+
+// NewEthernetSink is NewPcapSink for packets that begin with an Ethernet header:
+// link type Ethernet (1).
+func NewEthernetSink(w io.Writer, names []string, epoch time.Time) (*PcapSink, error) {
+	return newPcapSink(w, names, epoch, layers.LinkTypeEthernet)
+}
+
+func newPcapSink(w io.Writer, names []string, epoch time.Time, link layers.LinkType) (*PcapSink, error) {
 	if len(names) == 0 || len(names) > 255 {
 		return nil, fmt.Errorf("pcapng sink: %d cards, want 1 to 255", len(names))
 	}
@@ -42,7 +52,7 @@ func NewPcapSink(w io.Writer, names []string, epoch time.Time) (*PcapSink, error
 	}
 	s := &PcapSink{epoch: epoch, cards: len(names)}
 	for i, name := range names {
-		intf := pcapgo.NgInterface{Name: name, LinkType: layers.LinkTypeRaw, TimestampResolution: 9}
+		intf := pcapgo.NgInterface{Name: name, LinkType: link, TimestampResolution: 9}
 		var err error
 		if i == 0 {
 			s.w, err = pcapgo.NewNgWriterInterface(w, intf, pcapgo.NgWriterOptions{SectionInfo: pcapgo.NgSectionInfo{Application: "spinesim"}})
