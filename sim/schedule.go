@@ -8,6 +8,7 @@ import (
 
 	"spinesim/lanai"
 	"spinesim/router"
+	"spinesim/sim/des"
 	"spinesim/sim/traffic"
 	"spinesim/spine"
 	"spinesim/spine/schedule"
@@ -35,6 +36,20 @@ func ScheduleModel(sc *Scenario) (*schedule.Machine, []schedule.Flow, error) {
 		return nil, nil, err
 	}
 	return s.scheduleModel()
+}
+
+// LowerBound is the least gap between the packets of an ingress card that any
+// dispatcher could reach, and the resource that sets it.
+func LowerBound(sc *Scenario) (des.Time, string, error) {
+	m, flows, err := ScheduleModel(sc)
+	if err != nil {
+		return 0, "", err
+	}
+	b, err := schedule.LowerBound(m, flows)
+	if err != nil {
+		return 0, "", &InputError{err}
+	}
+	return des.Time(b.LowerUS * float64(des.Microsecond)), b.Binding, nil
 }
 
 func (s *Simulation) scheduleModel() (*schedule.Machine, []schedule.Flow, error) {

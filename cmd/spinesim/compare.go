@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"spinesim/sim"
 	"spinesim/sim/study"
 )
 
@@ -52,6 +53,7 @@ At a rate that all policies carry, their gaps are those of the arrivals: use
 				return err
 			}
 			opt.Workers = f.workers
+			opt.LowerBound = sim.LowerBound
 			if maxRate {
 				o := study.DefaultMaxRate()
 				opt.MaxRate = &o

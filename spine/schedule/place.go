@@ -35,7 +35,7 @@ func newPlacer(p *Problem, extra []link, lambda int64) *placer {
 	n := len(p.Ops)
 	g := &placer{
 		p: p, lambda: lambda, n: n, arcs: arcs(append(p.links(), extra...), p.times()),
-		way: make([]int64, n*n), leads: make([]bool, n*n), of: make([][]int, n), held: p.held(),
+		way: make([]int64, n*n), leads: p.leads(), of: make([][]int, n), held: p.held(),
 		slack: make([]int64, n), start: make([]int64, n), placed: make([]bool, n), tries: make([]int64, n),
 	}
 	for i := range g.way {
@@ -44,7 +44,6 @@ func newPlacer(p *Problem, extra []link, lambda int64) *placer {
 	for _, a := range g.arcs {
 		at := a.from*n + a.to
 		g.way[at] = max(g.way[at], a.lag-lambda*int64(a.height))
-		g.leads[at] = g.leads[at] || a.height == 0 && a.lag >= 0
 	}
 	for k := range n {
 		for i := range n {
@@ -55,11 +54,6 @@ func newPlacer(p *Problem, extra []link, lambda int64) *placer {
 			for j := range n {
 				if kj := g.way[k*n+j]; kj != noStart {
 					g.way[i*n+j] = max(g.way[i*n+j], ik+kj)
-				}
-			}
-			if g.leads[i*n+k] {
-				for j := range n {
-					g.leads[i*n+j] = g.leads[i*n+j] || g.leads[k*n+j]
 				}
 			}
 		}

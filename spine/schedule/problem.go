@@ -298,3 +298,26 @@ func (p *Problem) order(start []int64, lambda int64) []link {
 	}
 	return out
 }
+
+// leads tells, for each two ops (n×n), whether the first comes before the second
+// on its packet's way.
+func (p *Problem) leads() []bool {
+	n := len(p.Ops)
+	out := make([]bool, n*n)
+	for _, e := range p.Edges {
+		if e.Height == 0 && p.Ops[e.From].Time+e.After >= 0 {
+			out[e.From*n+e.To] = true
+		}
+	}
+	for k := range n {
+		for i := range n {
+			if !out[i*n+k] {
+				continue
+			}
+			for j := range n {
+				out[i*n+j] = out[i*n+j] || out[k*n+j]
+			}
+		}
+	}
+	return out
+}

@@ -45,13 +45,13 @@ type stageEdge struct {
 // the second does; 2 and 3: the first, or the second, wraps around the
 // interval with the other in its gap, open to claims over several ops only.
 type pair struct {
-	a, b         place
-	afterA       int64 // b may begin so long after a's last op begins
-	afterB       int64
-	open         uint8 // alternatives left, by bit
-	chosen       bool
-	overSeveral  bool
-	alternatives int
+	a, b        place
+	afterA      int64 // b may begin so long after a's last op begins
+	afterB      int64
+	open        uint8 // alternatives left, by bit
+	chosen      bool
+	overSeveral bool
+	natural     int // the alternative that follows the packets' way, or -1
 }
 
 type undoKind uint8
@@ -109,12 +109,20 @@ func newDecision(p *Problem, extra []link, lambda, limit int64) *decision {
 
 func (d *decision) addPairs(p *Problem) {
 	all := p.held()
+	leads := p.leads()
 	for i, a := range all {
 		for _, b := range all[i+1:] {
 			if !a.excludes(b) {
 				continue
 			}
-			q := pair{a: a.place, b: b.place, afterA: a.time - b.lead, afterB: b.time - a.lead, open: 0b0011}
+			natural := -1
+			switch {
+			case leads[a.last*d.n+b.first]:
+				natural = 0
+			case leads[b.last*d.n+a.first]:
+				natural = 1
+			}
+			q := pair{natural: natural, a: a.place, b: b.place, afterA: a.time - b.lead, afterB: b.time - a.lead, open: 0b0011}
 			if a.first != a.last {
 				q.open |= 0b0100
 				q.overSeveral = true
@@ -436,16 +444,23 @@ func (d *decision) violated() int {
 	return best
 }
 
-// order is the open alternatives of pair i, that which leaves most room first.
+// order is the open alternatives of pair i: a packet's ops in the order of its
+// way first, which takes no stages, then that which leaves most room.
 func (d *decision) order(i int) []int {
 	q := &d.pairs[i]
 	var out []int
+	better := func(a, b int) bool {
+		if x, y := a == q.natural, b == q.natural; x != y {
+			return x
+		}
+		return d.room(q, a) > d.room(q, b)
+	}
 	for k := range 4 {
 		if q.open>>k&1 == 0 {
 			continue
 		}
 		at := len(out)
-		for at > 0 && d.room(q, k) > d.room(q, out[at-1]) {
+		for at > 0 && better(k, out[at-1]) {
 			at--
 		}
 		out = append(out, 0)

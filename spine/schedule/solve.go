@@ -14,6 +14,10 @@ type SolveOptions struct {
 	Nodes int64
 	// KeepLatency leaves the latency as the first schedule has it.
 	KeepLatency bool
+	// Seed is starts of a schedule of a similar problem at interval SeedAt:
+	// where their order solves this one, the search begins with it.
+	Seed   []des.Time
+	SeedAt des.Time
 }
 
 const (
@@ -89,7 +93,7 @@ func Solve(p *Problem, opt SolveOptions) (*Schedule, error) {
 	}
 	sv := &solver{p: p, left: opt.Nodes, each: max(1, opt.Nodes/nodeShare)}
 	s := &Schedule{Lower: least, Binding: what, p: p}
-	if err := s.shortest(sv); err != nil {
+	if err := s.shortest(sv, s.seed(opt)); err != nil {
 		return nil, err
 	}
 	if !opt.KeepLatency && len(p.Spans) > 0 {
@@ -103,15 +107,57 @@ func Solve(p *Problem, opt SolveOptions) (*Schedule, error) {
 // take makes start, found at interval λ, the schedule, at the shortest interval
 // not below s.Lower that its order allows.
 func (s *Schedule) take(start []int64, lambda int64) error {
-	s.links = s.p.order(start, lambda)
-	a := arcs(s.links, s.p.times())
-	least, err := leastInterval(len(s.p.Ops), a, int64(s.Lower))
+	links, least, err := s.ordered(start, lambda)
 	if err != nil {
-		return fmt.Errorf("order of a schedule: %w", err)
+		return err
 	}
+	if short := s.compact(start, lambda); short != nil {
+		if l, v, err := s.ordered(short, lambda); err == nil && v <= least {
+			links, least = l, v
+		}
+	}
+	s.links, s.spans = links, nil
 	s.Interval = des.Time(least)
 	s.place(least)
 	return nil
+}
+
+// ordered is the order of starts at interval λ, and the shortest interval not
+// below s.Lower that it allows.
+func (s *Schedule) ordered(start []int64, lambda int64) ([]link, int64, error) {
+	links := s.p.order(start, lambda)
+	least, err := leastInterval(len(s.p.Ops), arcs(links, s.p.times()), int64(s.Lower))
+	if err != nil {
+		return nil, 0, fmt.Errorf("order of a schedule: %w", err)
+	}
+	return links, least, nil
+}
+
+// compact leaves every op where it is in the cycle, but as few cycles behind op
+// 0 as its packet's way asks for. It is nil where that tells nothing.
+func (s *Schedule) compact(start []int64, lambda int64) []int64 {
+	n := len(start)
+	sigma := make([]int64, n)
+	for i, t := range start {
+		sigma[i] = modulo(t, lambda)
+	}
+	var stages []arc
+	for _, a := range arcs(s.p.links(), s.p.times()) {
+		x := ceilDiv(a.lag+sigma[a.from]-sigma[a.to], lambda)
+		stages = append(stages, arc{a.from, a.to, x - int64(a.height), 0})
+	}
+	stage, ok := starts(n, stages, 0, 0)
+	if !ok {
+		return nil
+	}
+	out := make([]int64, n)
+	for i := range out {
+		if stage[i] == noStart {
+			return nil
+		}
+		out[i] = sigma[i] + lambda*stage[i]
+	}
+	return out
 }
 
 // place puts every op as early as the order allows.
@@ -136,16 +182,37 @@ func (s *Schedule) place(lambda int64) {
 	}
 }
 
+// seed takes over the order of a schedule of a similar problem. It tells
+// whether that could be done.
+func (s *Schedule) seed(opt SolveOptions) bool {
+	if len(opt.Seed) != len(s.p.Ops) || opt.SeedAt < 1 {
+		return false
+	}
+	start := make([]int64, len(opt.Seed))
+	for i, t := range opt.Seed {
+		start[i] = int64(t)
+	}
+	return s.take(start, int64(opt.SeedAt)) == nil
+}
+
 // shortest finds the interval by bisection: at each one tried the search finds
-// a schedule, proves that there is none, or gives up.
-func (s *Schedule) shortest(sv *solver) error {
+// a schedule, proves that there is none, or gives up. seeded says that there
+// is a schedule to begin with.
+func (s *Schedule) shortest(sv *solver, seeded bool) error {
 	lo := int64(s.Lower) // none is shorter: proved
+	if seeded && int64(s.Interval) == lo {
+		return nil
+	}
 	start, known := sv.try(lo)
 	if start != nil {
 		return s.take(start, lo)
 	}
 	if known {
 		lo++
+	}
+	if seeded {
+		s.Lower = des.Time(lo)
+		return s.bisect(sv)
 	}
 	serial := lo
 	for _, o := range s.p.Ops {
@@ -168,6 +235,12 @@ func (s *Schedule) shortest(sv *solver) error {
 	if err := s.take(start, hi); err != nil {
 		return err
 	}
+	return s.bisect(sv)
+}
+
+// bisect looks between what is proved and what is found.
+func (s *Schedule) bisect(sv *solver) error {
+	lo := int64(s.Lower)
 	for at := lo; at < int64(s.Interval); {
 		m := at + (int64(s.Interval)-at)/2
 		start, known := sv.try(m)
@@ -209,7 +282,13 @@ func (s *Schedule) shorten(sv *solver) {
 			lo = m + 1
 			continue
 		}
-		s.links, s.spans = s.p.order(start, lambda), spans
+		s.spans = spans
+		s.links = s.p.order(start, lambda)
+		if short := s.compact(start, lambda); short != nil {
+			if links, least, err := s.ordered(short, lambda); err == nil && least <= lambda {
+				s.links = links
+			}
+		}
 		s.place(lambda)
 	}
 	s.LatencyProved = proved
