@@ -8,8 +8,12 @@ import (
 	"spinesim/lanai/loader"
 )
 
-//go:embed lib/*.c lib/*.o
+//go:embed lib/*.c lib/*.o spine/*.c spine/*.h spine/*.o
 var files embed.FS
+
+// Spine is the objects of the SPINE run-time: its queues, handlers, router and
+// dispatcher. They need the library.
+func Spine() ([]*loader.Object, error) { return objects("spine") }
 
 // Library is the run-time library's objects: what compiled code calls for
 // products, quotients, shifts of two words and memory.
