@@ -206,19 +206,17 @@ func (r *Receiver) record(now des.Time, f *Frame, ev ReceiveEvent) {
 		return
 	}
 	n := r.card.Mem.arb.paces[Receive].cyclesFor(words(r.part))
-	out := traces.Record{
-		Kind: traces.KindReceive, Event: traces.ReceiveBody,
-		ID: rec.NextID(r.card.index), Cause: f.Cause,
-		Card: r.card.index, Peer: traces.NoCard, Queue: traces.NoQueue,
-		Packet: f.ID, Bytes: uint32(r.part),
-		Start: r.start, End: now, Ready: f.Arrived,
-		Cycles: uint64(n), Stall: uint32(r.card.Mem.clk.floor(now) - r.startCycle - n),
-	}
+	out := rec.Next(now, r.card.index)
+	out.Kind, out.Event = traces.KindReceive, traces.ReceiveBody
 	if ev == LimitReached {
 		out.Event = traces.ReceiveHeader
 	}
-	rec.Add(&out)
-	f.Cause = out.ID
+	out.Start, out.Ready = r.start, f.Arrived
+	out.Packet, out.Bytes = f.ID, uint32(r.part)
+	out.Cycles, out.Stall = uint64(n), uint32(r.card.Mem.clk.floor(now)-r.startCycle-n)
+	out.Cause = f.Cause
+	f.Cause = rec.NextID(r.card.index)
+	out.ID = f.Cause
 }
 
 // discard takes the frame from the wire without storing it.

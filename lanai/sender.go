@@ -112,16 +112,14 @@ func (s *Sender) streamDone(now des.Time) error {
 	}
 	if rec := s.card.rec; rec != nil {
 		n := s.card.Mem.arb.paces[Send].cyclesFor(s.words)
-		out := traces.Record{
-			Kind: traces.KindSend, Event: traces.SendPacket,
-			ID: rec.NextID(s.card.index), Cause: f.Cause,
-			Card: s.card.index, Peer: traces.NoCard, Queue: traces.NoQueue,
-			Packet: f.ID, Bytes: uint32(s.bytes),
-			Start: s.start, End: now, Ready: s.start,
-			Cycles: uint64(n), Stall: uint32(s.card.Mem.clk.floor(now) - s.startCycle - n),
-		}
-		rec.Add(&out)
-		f.Cause = out.ID
+		out := rec.Next(now, s.card.index)
+		out.Kind, out.Event = traces.KindSend, traces.SendPacket
+		out.Start, out.Ready = s.start, s.start
+		out.Packet, out.Bytes = f.ID, uint32(s.bytes)
+		out.Cycles, out.Stall = uint64(n), uint32(s.card.Mem.clk.floor(now)-s.startCycle-n)
+		out.Cause = f.Cause
+		f.Cause = rec.NextID(s.card.index)
+		out.ID = f.Cause
 	}
 	s.card.Regs.raise(IntSend)
 	s.f = nil

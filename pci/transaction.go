@@ -433,12 +433,11 @@ func (b *Bus) done(m *Master, last int64, now des.Time, s Status) error {
 	t.Lost = uint32(last + 2 - m.firstClk - int64(t.Held))
 	if b.rec != nil {
 		t.ID = b.rec.NextID(m.card)
-		b.rec.Add(&traces.Record{
-			Kind: traces.KindTransfer, Event: t.Event, Card: m.card, Peer: t.Peer,
-			Queue: traces.NoQueue, Packet: t.Packet, ID: t.ID, Cause: t.Cause,
-			Ready: t.Requested, Start: t.Granted, End: t.End,
-			Bytes: uint32(t.Bytes), Cycles: uint64(t.Held), Stall: t.Lost,
-		})
+		rec := b.rec.Next(now, m.card)
+		rec.Kind, rec.Event, rec.Peer = traces.KindTransfer, t.Event, t.Peer
+		rec.Ready, rec.Start = t.Requested, t.Granted
+		rec.Packet, rec.ID, rec.Cause = t.Packet, t.ID, t.Cause
+		rec.Bytes, rec.Cycles, rec.Stall = uint32(t.Bytes), uint64(t.Held), t.Lost
 	}
 	if err := m.i.TransferDone(now, t); err != nil {
 		return fmt.Errorf("pci: master %q at %v: %w", m.name, now, err)

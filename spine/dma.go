@@ -135,11 +135,11 @@ func (r *Runtime) departed(now des.Time, p *packet, cause traces.ID) error {
 	r.dmaPacket = nil
 	r.view.ChainActive = false
 	if r.rec != nil {
-		r.rec.Add(&traces.Record{
-			Kind: traces.KindDepart, Event: traces.NoEvent, Card: r.index, Peer: p.egress, Queue: traces.NoQueue,
-			Start: now, End: now, Ready: now, Packet: p.id, Bytes: uint32(p.bytes),
-			ID: r.rec.NextID(r.index), Cause: cause,
-		})
+		rec := r.rec.Next(now, r.index)
+		rec.Kind, rec.Peer = traces.KindDepart, p.egress
+		rec.Start, rec.Ready = now, now
+		rec.Packet, rec.Bytes = p.id, uint32(p.bytes)
+		rec.ID, rec.Cause = r.rec.NextID(r.index), cause
 	}
 	if err := r.engineFree(now); err != nil {
 		return err

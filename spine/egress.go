@@ -49,11 +49,11 @@ func (r *Runtime) Sent(now des.Time, f *lanai.Frame) error {
 	r.txIdleAt = now
 	cause := f.Cause
 	if r.rec != nil {
-		r.rec.Add(&traces.Record{
-			Kind: traces.KindLeave, Event: traces.NoEvent, Card: r.index, Peer: p.ingress, Queue: traces.NoQueue,
-			Start: now, End: now, Ready: now, Packet: p.id, Bytes: uint32(p.bytes), Verdict: traces.VerdictForwarded,
-			ID: r.rec.NextID(r.index), Cause: cause,
-		})
+		rec := r.rec.Next(now, r.index)
+		rec.Kind, rec.Peer, rec.Verdict = traces.KindLeave, p.ingress, traces.VerdictForwarded
+		rec.Start, rec.Ready = now, now
+		rec.Packet, rec.Bytes = p.id, uint32(p.bytes)
+		rec.ID, rec.Cause = r.rec.NextID(r.index), cause
 	}
 	if s := r.router.sink; s != nil {
 		if err := s.Deliver(now, r.index, f); err != nil {

@@ -250,13 +250,12 @@ func (r *Runtime) endRun(now des.Time, q uint8) {
 	if r.rec == nil || r.runPolls == 0 {
 		return
 	}
-	r.rec.Add(&traces.Record{
-		Kind: traces.KindPolls, Event: traces.NoEvent, Card: r.index, Peer: traces.NoCard, Queue: q,
-		Start: r.runStart, End: now, Ready: r.runStart,
-		Count:  uint32(min(r.runPolls, math.MaxUint32)),
-		Cycles: uint64(r.runPolls) * uint64(r.pollDemand.Cycles),
-		Stall:  uint32(min(r.runStall, math.MaxUint32)),
-	})
+	rec := r.rec.Next(now, r.index)
+	rec.Kind, rec.Queue = traces.KindPolls, q
+	rec.Start, rec.Ready = r.runStart, r.runStart
+	rec.Count = uint32(min(r.runPolls, math.MaxUint32))
+	rec.Cycles = uint64(r.runPolls) * uint64(r.pollDemand.Cycles)
+	rec.Stall = uint32(min(r.runStall, math.MaxUint32))
 }
 
 func (r *Runtime) recordPoll(now des.Time, q uint8, hit bool) {
@@ -516,10 +515,9 @@ func (r *Runtime) level(now des.Time, ev traces.Event, n int, q, peer uint8) {
 	if r.rec == nil {
 		return
 	}
-	r.rec.Add(&traces.Record{
-		Kind: traces.KindLevel, Event: ev, Card: r.index, Peer: peer, Queue: q,
-		Start: now, End: now, Ready: now, Count: uint32(n),
-	})
+	rec := r.rec.Next(now, r.index)
+	rec.Kind, rec.Event, rec.Peer, rec.Queue = traces.KindLevel, ev, peer, q
+	rec.Start, rec.Ready, rec.Count = now, now, uint32(n)
 }
 
 // --- handlers ---------------------------------------------------------------
@@ -574,11 +572,10 @@ func (r *Runtime) wait(now des.Time, p *packet, ready des.Time, why traces.Reaso
 	if ready <= p.pushed {
 		why = traces.ReasonLowerPriority
 	}
-	r.rec.Add(&traces.Record{
-		Kind: traces.KindWait, Event: r.cur.handler, Card: r.index, Peer: r.cur.peer, Queue: r.curQueue,
-		Start: p.pushed, End: now, Ready: p.pushed, Packet: p.id, Cause: r.cur.cause, Reason: why,
-		ID: r.rec.NextID(r.index),
-	})
+	rec := r.rec.Next(now, r.index)
+	rec.Kind, rec.Event, rec.Peer, rec.Queue = traces.KindWait, r.cur.handler, r.cur.peer, r.curQueue
+	rec.Start, rec.Ready, rec.Reason = p.pushed, p.pushed, why
+	rec.Packet, rec.Cause, rec.ID = p.id, r.cur.cause, r.rec.NextID(r.index)
 }
 
 // BoxEnd is called by the processor when a handler has run to completion: its
@@ -591,15 +588,14 @@ func (r *Runtime) BoxEnd(now des.Time) error {
 	r.view.HandlersRun++
 	r.view.LastQueue = r.curQueue
 	if r.rec != nil {
-		rec := traces.Record{
-			Kind: traces.KindBox, Event: m.handler, Card: r.index, Peer: m.peer, Queue: r.curQueue,
-			Start: r.curStart, End: now, Ready: m.ready, ID: r.curID, Cause: m.cause,
-			Cycles: uint64(r.curDemand.Cycles), Stall: uint32(r.card.CPU.Stall()),
-		}
+		rec := r.rec.Next(now, r.index)
+		rec.Kind, rec.Event, rec.Peer, rec.Queue = traces.KindBox, m.handler, m.peer, r.curQueue
+		rec.Start, rec.Ready = r.curStart, m.ready
+		rec.ID, rec.Cause = r.curID, m.cause
+		rec.Cycles, rec.Stall = uint64(r.curDemand.Cycles), uint32(r.card.CPU.Stall())
 		if m.pkt != nil {
 			rec.Packet, rec.Bytes = m.pkt.id, uint32(m.pkt.bytes)
 		}
-		r.rec.Add(&rec)
 	}
 	if err := r.effects(now, m); err != nil {
 		return err

@@ -149,7 +149,9 @@ func newLane(m *Measures, card uint8) (*lane, error) {
 // setBacklog takes a new level at time t.
 func (l *lane) setBacklog(t des.Time, n uint32) error {
 	l.maxBacklog = max(l.maxBacklog, n)
-	l.marks.push(mark{at: t, backlog: n})
+	k := l.marks.more()
+	*k = mark{}
+	k.at, k.backlog = t, n
 	if t >= l.from {
 		l.spectrum.set(t, float64(n))
 		if err := l.level.Set(int64(t), float64(n)); err != nil {
@@ -179,7 +181,9 @@ func (l *lane) engine(ready, grant, end des.Time, packet uint64) {
 // processor takes a finished box, whose packet arrived upstream at entered, or
 // a run of polls.
 func (l *lane) processor(start, end, entered des.Time, packet uint64, ev Event, class uint8) error {
-	l.procs.push(procSpan{start, end, entered, packet, ev, class})
+	p := l.procs.more()
+	p.start, p.end, p.entered = start, end, entered
+	p.packet, p.event, p.class = packet, ev, class
 	l.ahead = end
 	return l.catchUp()
 }
@@ -204,6 +208,7 @@ func (l *lane) catchUp() error {
 
 // advance takes the pieces up to a time.
 func (l *lane) advance(to des.Time) error {
+	none := procSpan{class: classNone, event: NoEvent} // nothing was recorded
 	for l.at < to {
 		t := l.at
 		l.marksUntil(t)
@@ -212,7 +217,7 @@ func (l *lane) advance(to des.Time) error {
 			next = min(next, l.marks.front().at)
 		}
 
-		p := procSpan{class: classNone, event: NoEvent}
+		p := &none
 		for l.procs.len() > 0 {
 			f := l.procs.front()
 			if f.start > t {
@@ -224,7 +229,7 @@ func (l *lane) advance(to des.Time) error {
 				l.begin(f)
 			}
 			if f.end > t {
-				p = *f
+				p = f
 				next = min(next, f.end)
 				break
 			}
@@ -252,7 +257,7 @@ func (l *lane) advance(to des.Time) error {
 
 		d := next - t
 		l.table[min(l.backlog, 2)][engine][p.class] += d
-		l.step.piece(d, &p, engine, moved)
+		l.step.piece(d, p, engine, moved)
 		if l.backlog > 1 {
 			l.state.crowded = true
 		}

@@ -16,6 +16,18 @@ func (q *queue[T]) push(v T) {
 	q.items = append(q.items, v)
 }
 
+// more is push of an item to be filled in place; what it holds is undefined.
+func (q *queue[T]) more() *T {
+	n := len(q.items)
+	if n == cap(q.items) {
+		var none T
+		q.push(none)
+		return &q.items[len(q.items)-1]
+	}
+	q.items = q.items[:n+1]
+	return &q.items[n]
+}
+
 func (q *queue[T]) front() *T { return &q.items[q.head] }
 
 func (q *queue[T]) at(i int) *T { return &q.items[q.head+i] }

@@ -3,6 +3,8 @@ package traces
 import (
 	"fmt"
 	"math/bits"
+
+	"spinesim/sim/des"
 )
 
 // Sink takes records in canonical order: by End, then Card, then the order in
@@ -20,6 +22,7 @@ type Sink interface {
 type Recorder struct {
 	sinks   []Sink
 	pending []Record // all of one End
+	stray   Record   // takes what Next must not pass on
 	expand  bool
 	mixed   bool // pending is not sorted by Card
 	err     error
@@ -67,7 +70,7 @@ func (r *Recorder) Add(rec *Record) {
 		last := &r.pending[n-1]
 		if last.End != rec.End {
 			if rec.End < last.End {
-				r.fail(fmt.Errorf("%w: record of card %d ends at %d ps, after one that ended at %d ps", ErrOrder, rec.Card, int64(rec.End), int64(last.End)))
+				r.past(rec.End, rec.Card, last.End)
 				return
 			}
 			r.flush()
@@ -76,6 +79,40 @@ func (r *Recorder) Add(rec *Record) {
 		}
 	}
 	r.pending = append(r.pending, *rec)
+}
+
+// Next is Add for the model's hot path: it gives the record that comes next, to
+// be filled in place before the next call of any method. End and Card are set,
+// Event, Peer and Queue name nothing, all else is zero; End and Card must stay.
+// It must not be called on a nil Recorder.
+func (r *Recorder) Next(end des.Time, card uint8) *Record {
+	n := len(r.pending)
+	if n > 0 {
+		last := &r.pending[n-1]
+		if last.End != end {
+			if end < last.End {
+				r.past(end, card, last.End)
+				return &r.stray
+			}
+			r.flush()
+			n = 0
+		} else if card < last.Card {
+			r.mixed = true
+		}
+	}
+	if n == cap(r.pending) {
+		r.pending = append(r.pending, Record{})
+	}
+	r.pending = r.pending[:n+1]
+	rec := &r.pending[n]
+	*rec = Record{}
+	rec.End, rec.Card = end, card
+	rec.Event, rec.Peer, rec.Queue = NoEvent, NoCard, NoQueue
+	return rec
+}
+
+func (r *Recorder) past(end des.Time, card uint8, last des.Time) {
+	r.fail(fmt.Errorf("%w: record of card %d ends at %d ps, after one that ended at %d ps", ErrOrder, card, int64(end), int64(last)))
 }
 
 // Err is the first error of any sink so far; a run may stop on it early.

@@ -24,8 +24,8 @@ func (m *Moments) Add(x float64) {
 	// The conversion keeps the product from being fused with the sum, which
 	// would make the last bit depend on the processor.
 	m.m2 += float64(d * (x - m.mean))
-	m.min = math.Min(m.min, x)
-	m.max = math.Max(m.max, x)
+	m.min = min(m.min, x)
+	m.max = max(m.max, x)
 }
 
 // Merge adds everything that o has seen.

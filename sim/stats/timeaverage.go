@@ -31,7 +31,7 @@ func (a *TimeAverage) Set(now int64, v float64) error {
 		return err
 	}
 	a.level = v
-	a.min, a.max = math.Min(a.min, v), math.Max(a.max, v)
+	a.min, a.max = min(a.min, v), max(a.max, v)
 	return nil
 }
 

@@ -233,10 +233,9 @@ func (p *Port) level(now des.Time) {
 	if p.rec == nil {
 		return
 	}
-	p.rec.Add(&traces.Record{
-		Start: now, End: now, Ready: now, Count: uint32(p.n),
-		Kind: traces.KindLevel, Event: traces.LevelFIFO, Card: p.spec.Card, Peer: traces.NoCard, Queue: traces.NoQueue,
-	})
+	rec := p.rec.Next(now, p.spec.Card)
+	rec.Kind, rec.Event = traces.KindLevel, traces.LevelFIFO
+	rec.Start, rec.Ready, rec.Count = now, now, uint32(p.n)
 }
 
 // refill keeps a saturating port's level: one packet behind the head, unless
