@@ -61,7 +61,7 @@ func TestExtensionInvariants(t *testing.T) {
 	for _, v := range withExtensions {
 		t.Run(v.name, func(t *testing.T) {
 			t.Parallel()
-			sc := mustLoad(t, v.preset, append([]string{"traffic.packets=500"}, v.settings...)...)
+			sc := mustLoad(t, v.preset, append([]string{"traffic.packets=250"}, v.settings...)...)
 			skip := mustRun(t, sc, Options{Check: true})
 			if !skip.Drained || len(skip.Unloaded) > 0 {
 				t.Errorf("drained %v, unloaded %v: %v", skip.Drained, skip.Unloaded, skip.Notes)

@@ -214,3 +214,14 @@ func flushByName(name string) (host.FlushPolicy, error) {
 	}
 	return 0, fmt.Errorf("flush policy %q, want one of %s", name, strings.Join(names, ", "))
 }
+
+// Cycles is what the work costs a card's processor for a packet of that many
+// bytes of data.
+func (x *ILPSpec) Cycles(bytes int) (int, error) {
+	s, err := ilp.NewStage(x.stage(ilp.Lanai4()))
+	if err != nil {
+		return 0, err
+	}
+	cycles, _ := s.Cost(bytes)
+	return cycles, nil
+}
