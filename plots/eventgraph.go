@@ -101,6 +101,35 @@ type packetStep struct {
 // polls whose polls are not recorded one by one are drawn as pale bands over
 // the rows of all queues, and their hit as a box.
 func (g *EventGraph) Plot(records []traces.Record) (*plot.Plot, error) {
+	b, err := g.gather(records)
+	if err != nil {
+		return nil, err
+	}
+	p := newPlot(g.Title)
+	p.X.Label.Text = "Time (µs)"
+	p.X.Min, p.X.Max = 0, (g.To - g.From).Microseconds()
+	p.Y.Label.Text = "Event type"
+	p.Y.Min, p.Y.Max = -0.6, stripTop(len(highLevel)-1)+0.3
+	var ticks []plot.Tick
+	for e, y := range rows {
+		ticks = append(ticks, plot.Tick{Value: y, Label: traces.Event(e).String()})
+	}
+	p.Y.Tick.Marker = plot.ConstantTicks(ticks)
+	if g.Style == Coloured {
+		addKey(p, []keyEntry{
+			{name: "receive", look: look{colour: stepColours[traces.StepReceive]}},
+			{name: "route", look: look{colour: stepColours[traces.StepRoute]}},
+			{name: "DMA over PCI", look: look{colour: stepColours[traces.StepDMA]}},
+			{name: "flow control", look: look{colour: stepColours[traces.StepFlow]}},
+			{name: "polls", look: look{colour: stepColours[traces.StepPoll]}},
+		})
+	}
+	p.Add(b, note(b.origin()))
+	return p, nil
+}
+
+// gather takes from the records what is drawn.
+func (g *EventGraph) gather(records []traces.Record) (*eventBoxes, error) {
 	if g.To <= g.From {
 		return nil, fmt.Errorf("window from %v to %v is empty", g.From, g.To)
 	}
@@ -134,28 +163,7 @@ func (g *EventGraph) Plot(records []traces.Record) (*plot.Plot, error) {
 	b.steps = g.findSteps(records)
 	b.first = g.number(received, b.steps)
 	b.path = g.findPath(records)
-
-	p := newPlot(g.Title)
-	p.X.Label.Text = "Time (µs)"
-	p.X.Min, p.X.Max = 0, (g.To - g.From).Microseconds()
-	p.Y.Label.Text = "Event type"
-	p.Y.Min, p.Y.Max = -0.6, stripTop(len(highLevel)-1)+0.3
-	var ticks []plot.Tick
-	for e, y := range rows {
-		ticks = append(ticks, plot.Tick{Value: y, Label: traces.Event(e).String()})
-	}
-	p.Y.Tick.Marker = plot.ConstantTicks(ticks)
-	if g.Style == Coloured {
-		addKey(p, []keyEntry{
-			{name: "receive", look: look{colour: stepColours[traces.StepReceive]}},
-			{name: "route", look: look{colour: stepColours[traces.StepRoute]}},
-			{name: "DMA over PCI", look: look{colour: stepColours[traces.StepDMA]}},
-			{name: "flow control", look: look{colour: stepColours[traces.StepFlow]}},
-			{name: "polls", look: look{colour: stepColours[traces.StepPoll]}},
-		})
-	}
-	p.Add(b, note(b.origin()))
-	return p, nil
+	return b, nil
 }
 
 // unexpanded are the runs of polls that have no poll of their own.

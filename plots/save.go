@@ -124,11 +124,21 @@ func WriteGrid(w io.Writer, ext string, size Size, rows [][]*plot.Plot) error {
 	default:
 		return fmt.Errorf("extension %q: %w", ext, ErrExtension)
 	}
+	lay(draw.New(c), rows)
+	var b bytes.Buffer
+	if _, err := c.WriteTo(&b); err != nil {
+		return err
+	}
+	_, err := w.Write(polish(b.Bytes()))
+	return err
+}
+
+// lay draws rows of plots on a sheet.
+func lay(dc draw.Canvas, rows [][]*plot.Plot) {
 	tiles := draw.Tiles{
 		Rows: len(rows), Cols: len(rows[0]), PadX: vg.Points(16), PadY: vg.Points(8),
 		PadTop: vg.Points(6), PadBottom: vg.Points(6), PadLeft: vg.Points(6), PadRight: vg.Points(14),
 	}
-	dc := draw.New(c)
 	dc.SetColor(white)
 	dc.Fill(dc.Rectangle.Path())
 	canvases := plot.Align(rows, tiles, dc)
@@ -139,12 +149,6 @@ func WriteGrid(w io.Writer, ext string, size Size, rows [][]*plot.Plot) error {
 			}
 		}
 	}
-	var b bytes.Buffer
-	if _, err := c.WriteTo(&b); err != nil {
-		return err
-	}
-	_, err := w.Write(polish(b.Bytes()))
-	return err
 }
 
 // maxSide bounds a figure, and with it the memory of a PNG: 100 inches are 13,000

@@ -255,7 +255,8 @@ func (s steps) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// shading fills spans of the x axis over the whole height.
+// shading fills spans of the x axis over the whole height, and where they are
+// too many to be told apart, each stretch as deep as the share that they cover.
 type shading struct {
 	spans []Span
 	from  des.Time
@@ -266,12 +267,50 @@ type shading struct {
 // Plot implements plot.Plotter.
 func (s shading) Plot(c draw.Canvas, p *plot.Plot) {
 	trX, _ := p.Transforms(&c)
-	rs := rects{c: c, col: s.col}
-	for _, v := range s.spans {
-		a, b := max(trX(s.unit.of(v.From-s.from)), c.Min.X), min(trX(s.unit.of(v.To-s.from)), c.Max.X)
-		if b > a {
-			rs.add(vg.Rectangle{Min: vg.Point{X: a, Y: c.Min.Y}, Max: vg.Point{X: b, Y: c.Max.Y}})
+	x := func(at des.Time) vg.Length { return min(max(trX(s.unit.of(at-s.from)), c.Min.X), c.Max.X) }
+	full := func(a, b vg.Length) vg.Rectangle {
+		return vg.Rectangle{Min: vg.Point{X: a, Y: c.Min.Y}, Max: vg.Point{X: b, Y: c.Max.Y}}
+	}
+	if !crowded(len(s.spans), c) {
+		rs := rects{c: c, col: s.col}
+		for _, v := range s.spans {
+			if a, b := x(v.From), x(v.To); b > a {
+				rs.add(full(a, b))
+			}
+		}
+		rs.flush()
+		return
+	}
+	shares := covered(s.spans, x, c.Min.X, c.Max.X)
+	for i := 0; i < len(shares); {
+		j := i
+		for j < len(shares) && shares[j] == shares[i] {
+			j++
+		}
+		if shares[i] > 0 {
+			fillRect(c, pale(s.col, float64(shares[i])/shadeLevels), full(c.Min.X+vg.Length(i)*binWidth, min(c.Min.X+vg.Length(j)*binWidth, c.Max.X)))
+		}
+		i = j
+	}
+}
+
+// shadeLevels is how many depths of shading there are.
+const shadeLevels = 8
+
+// covered is, for each stretch of binWidth from lo to hi, how much of it spans
+// cover, in shadeLevels.
+func covered(spans []Span, x func(des.Time) vg.Length, lo, hi vg.Length) []int {
+	n := int(math.Ceil(float64((hi - lo) / binWidth)))
+	sum := make([]float64, n)
+	for _, v := range spans {
+		a, b := float64((x(v.From)-lo)/binWidth), float64((x(v.To)-lo)/binWidth)
+		for i := max(int(a), 0); i < n && float64(i) < b; i++ {
+			sum[i] += min(b, float64(i+1)) - max(a, float64(i))
 		}
 	}
-	rs.flush()
+	out := make([]int, n)
+	for i, f := range sum {
+		out[i] = int(math.Round(min(f, 1) * shadeLevels))
+	}
+	return out
 }
