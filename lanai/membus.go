@@ -61,6 +61,8 @@ type MemoryBus struct {
 		passed
 	}
 
+	tailFree [1]uint8 // for Window
+
 	dirty bool // the segment has to be made anew
 	batch int  // while positive, that waits for flush
 

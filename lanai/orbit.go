@@ -121,6 +121,7 @@ type orbit struct {
 	inv    []int32          // inv[v]: first cell in which frees has reached v; made once the period is known
 	idle   bool             // nothing is asked or pending: all slots are the processor's
 	polls  []pollTable
+	steps  []uint8 // what each cycle leaves to the processor, as far as somebody looked
 	evict  int
 }
 

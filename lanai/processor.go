@@ -46,6 +46,7 @@ const (
 	modeIdle processorMode = iota
 	modeBox
 	modePolls
+	modeExecute
 )
 
 // Processor runs boxes and polls, one at a time, in the time that the memory
@@ -81,6 +82,8 @@ type Processor struct {
 	lastTime des.Time
 	stall    int64 // of the box or run that ended last
 	usage    Usage
+
+	exec execution
 }
 
 const (
@@ -323,11 +326,15 @@ func (m *MemoryBus) follow(w work, x *int64, to int64, r *progress) bool {
 // advance brings what is behind the box or poll up to cycle c, where the next
 // segment begins. It is called while the old one still stands.
 func (p *Processor) advance(c int64) {
-	if p.mode == modeIdle || p.base >= c {
+	if p.mode == modeIdle || p.base >= c && p.mode != modeExecute {
 		return
 	}
 	if !p.beforeKnown {
 		p.needBefore()
+	}
+	if p.mode == modeExecute {
+		p.exec.core.Hold(c)
+		return
 	}
 	r := p.follow(c)
 	p.done += r.polls
@@ -350,6 +357,10 @@ func (p *Processor) needBefore() {
 // findEnd works out the end, if it comes in the present segment.
 func (p *Processor) findEnd() {
 	if p.end != endStale {
+		return
+	}
+	if p.mode == modeExecute {
+		p.end = p.exec.wake
 		return
 	}
 	p.end = endUnknown
@@ -413,8 +424,17 @@ func (p *Processor) Handle(now des.Time, _ uint64) error {
 
 func (p *Processor) loop(now des.Time) error {
 	for {
-		if err := p.finish(now); err != nil {
-			return err
+		ended := true
+		if p.mode == modeExecute {
+			var err error
+			if ended, err = p.execute(); err != nil {
+				return err
+			}
+		}
+		if ended {
+			if err := p.finish(now); err != nil {
+				return err
+			}
 		}
 		if err := p.mem.flush(); err != nil {
 			return err
@@ -435,11 +455,14 @@ func (p *Processor) loop(now des.Time) error {
 
 // finish accounts for the box or run that ends now and calls the program.
 func (p *Processor) finish(now des.Time) error {
+	if p.mode == modeExecute && p.exec.fault != nil {
+		return p.stopped(now)
+	}
 	end := p.end
 	polls := p.limit
 	stall := end - p.start - polls*p.w.n
 	u := &p.usage
-	if p.mode == modeBox {
+	if p.mode != modePolls {
 		u.Boxes++
 		u.BoxCycles += p.w.n
 		u.BoxStall += stall
@@ -454,7 +477,7 @@ func (p *Processor) finish(now des.Time) error {
 	p.stall = stall
 	p.done = polls
 	p.lastEnd, p.lastTime = end, now
-	box := p.mode == modeBox
+	box := p.mode != modePolls
 	p.mode = modeIdle
 	if box {
 		return p.prog.BoxEnd(now)

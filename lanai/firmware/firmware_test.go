@@ -122,6 +122,7 @@ func TestRouterAgainstGo(t *testing.T) {
 				if r.IntN(30) == 0 {
 					head[r.IntN(len(head))] ^= 1 << r.IntN(8)
 				}
+				head = append(head, make([]byte, 60-len(head))...)
 				bad := r.IntN(40) == 0
 				pkt := spine.Packet{Bytes: size, Header: append([]byte(nil), head...), BadCRC: bad}
 				want := ext.Handle(spine.NewContext(sram), &pkt)

@@ -1,0 +1,156 @@
+package lanai
+
+import (
+	"fmt"
+
+	"spinesim/lanai/isa"
+	"spinesim/sim/des"
+)
+
+// FaultHandler is implemented by a Program that goes on when executed firmware
+// is stopped. Otherwise the fault stops the simulation.
+type FaultHandler interface {
+	// Fault tells why. The processor is idle. An error stops the simulation.
+	Fault(now des.Time, fault error) error
+}
+
+// execution is a box whose length nobody knows before its instructions have
+// been executed.
+type execution struct {
+	core     *isa.CPU
+	before   isa.Counters
+	wake     int64 // boundary at which to go on
+	returned bool  // at wake
+	fault    error
+}
+
+// Begin is the cycle with which a box begun now would begin.
+func (p *Processor) Begin() int64 {
+	if p.engine.Now() == p.lastTime {
+		return p.lastEnd
+	}
+	return p.mem.clk.ceil(p.engine.Now())
+}
+
+// Execute begins a box that executes the core's instructions, from the one at
+// which it stands, which begins at Begin (see isa.CPU.Call), until the function
+// returns; then the Program's BoxEnd is called. Fetches, loads and stores meet
+// the engines on the memory bus cycle by cycle, and each device access takes
+// place at its time. The core must use the card as its Devices and the card's
+// Mem as its Slots. The error wraps ErrBusy or ErrDemand.
+//
+// The core runs ahead of events, never past one: up to the last boundary that
+// is not after the next event, whatever card that concerns. An instruction that
+// straddles it is kept half-way. So all writes to memory by others, and all
+// changes in what the engines take, are where they belong.
+func (p *Processor) Execute(core *isa.CPU) error {
+	if p.mode != modeIdle {
+		return fmt.Errorf("lanai: %s: processor at %v: %w", p.name, p.engine.Now(), ErrBusy)
+	}
+	c := p.Begin()
+	if core.Cycle() != c {
+		return fmt.Errorf("lanai: %s: execution at %v from cycle %d, the core stands at %d: %w", p.name, p.engine.Now(), c, core.Cycle(), ErrDemand)
+	}
+	p.mode = modeExecute
+	p.w = work{}
+	p.start, p.base, p.begun = c, c, p.mem.clk.edge(c)
+	p.elapsed, p.got, p.done, p.limit = 0, 0, 0, 1
+	p.beforeKnown = false
+	p.exec = execution{core: core, before: core.Counters(), wake: c}
+	p.end = c
+	return p.rearm()
+}
+
+// maxAhead bounds, in cycles, how far instructions are executed in one go, so
+// that a run that is to be stopped stops.
+const maxAhead = 1 << 20
+
+// execute goes on with an execution at the present time, the boundary wake. It
+// tells whether the box ends here.
+func (p *Processor) execute() (ended bool, err error) {
+	x := &p.exec
+	if x.returned {
+		n := x.core.Counters().Sub(x.before)
+		p.w.n = n.Instructions + n.Interlocks
+		return true, nil
+	}
+	now := x.wake
+	horizon := p.mem.clk.floor(p.engine.Horizon())
+	to := min(horizon, now+maxAhead)
+	stop, err := x.core.Run(now, to)
+	switch at := x.core.Cycle(); {
+	case err != nil:
+		x.fault = err
+		return true, nil
+	case stop == isa.Returned:
+		x.returned, x.wake = true, at
+	case stop == isa.Device:
+		x.wake = at
+	case at < to:
+		// Behind a device access, which may have changed the horizon.
+		x.wake = now
+	case to < horizon:
+		x.wake = to
+	default:
+		x.wake = to + 1
+	}
+	p.end = x.wake
+	return false, nil
+}
+
+// stopped ends an execution with a fault.
+func (p *Processor) stopped(now des.Time) error {
+	fault := fmt.Errorf("lanai: %s at %v: %w", p.name, now, p.exec.fault)
+	p.mode = modeIdle
+	p.done, p.stall = 1, 0
+	p.lastEnd, p.lastTime = -1, -1
+	if h, ok := p.prog.(FaultHandler); ok {
+		return h.Fault(now, fault)
+	}
+	return fault
+}
+
+// Steady tells which registers change with events and stores only, and are not
+// changed by being read, so that executed firmware that polls them need not
+// stop for it. It is for isa.CPU to call.
+func (c *Card) Steady(addr uint32) bool {
+	switch addr - RegisterBase {
+	case RegISR, RegEIMR, RegCKS, RegEAR, RegLAR, RegDMACTR, RegDMADIR, RegDMASTS, RegRML, RegSMP, RegSML, RegSMLT, RegSA, RegTIMEOUT:
+		return true
+	}
+	return false
+}
+
+// Window implements isa.Slots for the present segment.
+func (m *MemoryBus) Window(cycle int64) (free []uint8, until int64) {
+	d := cycle - m.at
+	switch {
+	case d < m.body && m.orb.idle:
+		return nil, m.at + m.body
+	case d < m.body:
+		return m.orb.window(d, m.body), 0
+	case d == m.body && m.end > m.body:
+		m.needTail()
+		m.tailFree[0] = uint8(m.tail.free)
+	default:
+		// Nobody looks beyond the segment; nothing is known of it.
+		m.tailFree[0] = 0
+	}
+	return m.tailFree[:], 0
+}
+
+// window is what each cycle from offset d on leaves to the processor, as far as
+// one stretch of the table tells, and not beyond offset body.
+func (o *orbit) window(d, body int64) []uint8 {
+	i, _ := o.place(d + 1) // so that the cell behind d is worked out
+	i, _ = o.place(d)
+	if o.period != 0 && i == o.pre+o.period {
+		i = o.pre
+	}
+	for len(o.steps) < len(o.frees)-1 {
+		k := len(o.steps)
+		o.steps = append(o.steps, uint8(o.frees[k+1]-o.frees[k]))
+	}
+	n := min(int64(len(o.steps)-i), body-d)
+	return o.steps[i : i+int(n)]
+}
