@@ -35,11 +35,26 @@ func (r *Runtime) bufAddrOf(p *packet) uint32 {
 // refreshSend looks again at the queues whose messages need the send engine.
 func (r *Runtime) refreshSend() error {
 	for q := uint8(QWire); q < QDMA; q++ {
+		if r.static == nil && !r.toSend(q) {
+			continue // nothing in it depends on the send engine
+		}
 		if err := r.refresh(q); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// toSend tells whether queue q holds a message that needs the send engine.
+func (r *Runtime) toSend(q uint8) bool {
+	switch q {
+	case QWire:
+		return r.wireOut.n > 0
+	case QHost:
+		return r.host.n > 0
+	default:
+		return r.peers[q-QPeer].out.n > 0
+	}
 }
 
 // Sent is called by the send engine when the packet has left.

@@ -226,6 +226,12 @@ func (e *Engine) insert(t *Timer, at Time) {
 		return
 	}
 	w := &e.wheel
+	if w.n == 0 && e.near.n < fewEvents {
+		// The list alone does: the empty ring begins behind it.
+		w.cur = max(w.cur, int64(t.at>>(w.shift&63)))
+		e.near.insert(t) // a walk through so few finds the place
+		return
+	}
 	if uint64(int64(t.at>>(w.shift&63))-w.cur-1) < w.reach {
 		w.push(t)
 		if w.n > w.growAt {

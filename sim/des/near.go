@@ -14,6 +14,11 @@ type near struct {
 // heap would. Chosen.
 const nearWalk = 32
 
+// fewEvents is how many pending events the near list takes alone, without the
+// ring: to walk past half of them is cheaper than a bucket. At most nearWalk.
+// Chosen.
+const fewEvents = 16
+
 // insert links t at its place. It reports false, with nothing changed, when
 // the place is not at the end and not near the head.
 func (l *near) insert(t *Timer) bool {

@@ -104,8 +104,16 @@ func queueOf(fw *spine.Spec, h traces.Event) uint8 {
 
 // scans tells whether a background slot comes by the handler's queues: of the
 // peers', by all that there are.
-func scans(m *Machine, s *spine.StaticStep, h traces.Event) bool {
+func scans(m *Machine, s *spine.StaticStep, r role, h traces.Event) bool {
 	q := queueOf(&m.Firmware, h)
+	if h == traces.WireOutputStart && r.ownWire {
+		if !slices.Contains(s.Order, spine.QWire) {
+			return false
+		}
+		if len(r.sources) == 0 {
+			return true
+		}
+	}
 	if q != spine.QPeer {
 		return slices.Contains(s.Order, q)
 	}
@@ -147,7 +155,7 @@ func (p *Plan) checkCard(m *Machine, card uint8, r role) error {
 		}
 		if s.Background() {
 			for _, h := range must {
-				slots[h] = slots[h] || scans(m, s, h)
+				slots[h] = slots[h] || scans(m, s, r, h)
 			}
 			continue
 		}
@@ -191,7 +199,7 @@ func (p *Plan) checkCard(m *Machine, card uint8, r role) error {
 	for _, h := range []struct{ before, ack traces.Event }{
 		{traces.PeerToPeerStart, traces.PeerAck}, {traces.WireOutputStart, traces.AckSend},
 	} {
-		if !slots[h.ack] && count[h.ack] < count[h.before] {
+		if slices.Contains(must, h.ack) && !slots[h.ack] && count[h.ack] < count[h.before] {
 			return fmt.Errorf("%s: card %d: a pass runs %s up to %d times and %s only %d: %w: they fall behind until the credits are used up",
 				p.at(c.line), card, h.before, count[h.before], h.ack, count[h.ack], ErrAckStarvation)
 		}
@@ -339,7 +347,7 @@ func (w *walker) turn() {
 	if s.Background() {
 		for _, q := range s.Order {
 			for h := range traces.Event(traces.NumEvents) {
-				if w.messages[h] > 0 && w.runnable(h) && (queueOf(&w.m.Firmware, h) == q || queueOf(&w.m.Firmware, h) == spine.QPeer && q > spine.QPeer && q < spine.QDMA) {
+				if w.messages[h] > 0 && w.runnable(h) && w.in(h, q) {
 					w.run(h)
 					if w.slot++; w.slot >= s.Handlers {
 						w.advance()
@@ -362,6 +370,15 @@ func (w *walker) turn() {
 		return
 	}
 	w.advance()
+}
+
+// in tells whether a handler's messages may be in a queue.
+func (w *walker) in(h traces.Event, q uint8) bool {
+	of := queueOf(&w.m.Firmware, h)
+	if h == traces.WireOutputStart && w.peer == w {
+		of = spine.QWire
+	}
+	return of == q || of == spine.QPeer && q > spine.QPeer && q < spine.QDMA
 }
 
 func (w *walker) advance() {

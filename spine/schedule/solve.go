@@ -46,6 +46,9 @@ type Schedule struct {
 	// Nodes of the search tree that were looked at.
 	Nodes int64
 
+	// first is the schedule before its latency was shortened, or nil.
+	first *Schedule
+
 	p     *Problem
 	links []link // the problem's own, and the order of the holdings
 	spans []link // that keep the latency short
@@ -96,11 +99,14 @@ func Solve(p *Problem, opt SolveOptions) (*Schedule, error) {
 	if err := s.shortest(sv, s.seed(opt)); err != nil {
 		return nil, err
 	}
-	if !opt.KeepLatency && len(p.Spans) > 0 {
-		s.shorten(sv)
-	}
 	s.Proved = s.Lower == s.Interval
 	s.Nodes = sv.nodes
+	if !opt.KeepLatency && len(p.Spans) > 0 {
+		first := *s
+		s.first = &first
+		s.shorten(sv)
+		s.Nodes = sv.nodes
+	}
 	return s, nil
 }
 

@@ -168,10 +168,20 @@ func TestAgainstBruteForce(t *testing.T) {
 		if int64(s.Interval) != want || !s.Proved {
 			t.Fatalf("problem %d: interval %d (proved %v), want %d: %+v", i, int64(s.Interval), s.Proved, want, p)
 		}
+		// The exhaustive search alone, without the greedy start.
+		least, _, err := p.Least()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for lambda := max(int64(least), want-1); lambda <= want; lambda++ {
+			d := newDecision(p, nil, lambda, 100_000)
+			if found, known := d.run(); !known || found != (lambda == want) {
+				t.Fatalf("problem %d: search at %d: found %v, known %v, want %d: %+v", i, lambda, found, known, want, p)
+			}
+		}
 		if why := unsound(p, s); why != "" {
 			t.Fatalf("problem %d: %s: %+v", i, why, p)
 		}
-		least, _, _ := p.Least()
 		if int64(least) < want {
 			above++
 		}
@@ -204,4 +214,98 @@ func unsound(p *Problem, s *Schedule) string {
 		}
 	}
 	return ""
+}
+
+// TestBudget: a search that gives up says so, and its bounds still hold.
+func TestBudget(t *testing.T) {
+	gaveUp := 0
+	for _, bytes := range []int{200, 300, 400, 576, 700} {
+		m := machine()
+		m.Firmware.Buffers, m.Firmware.Credits = 3, 2
+		p, err := Build(m, []Flow{{0, 1, bytes, 1}}, 1, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		full, err := Solve(p, SolveOptions{Nodes: 20_000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		short, err := Solve(p, SolveOptions{Nodes: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if short.Lower > full.Interval || full.Lower > short.Interval || short.Proved && short.Interval > full.Interval {
+			t.Errorf("%d bytes: with three nodes %v … %v, proved %v; with many %v … %v", bytes, short.Lower, short.Interval, short.Proved, full.Lower, full.Interval)
+		}
+		if why := unsound(p, short); why != "" {
+			t.Error(why)
+		}
+		if !short.Proved {
+			gaveUp++
+			if short.Distance() <= 0 || short.Distance() >= 1 {
+				t.Errorf("not proved, and the distance is %v", short.Distance())
+			}
+		}
+	}
+	if gaveUp == 0 {
+		t.Error("three nodes were always enough: the budget was not tried")
+	}
+}
+
+// TestProblemErrors: problems that are none.
+func TestProblemErrors(t *testing.T) {
+	ok := func() *Problem {
+		return &Problem{
+			Resources: []string{"r"},
+			Ops:       []Op{{Name: "a", Time: 5}, {Name: "b", Time: 3}},
+			Edges:     []Edge{{From: 0, To: 1}},
+		}
+	}
+	for name, change := range map[string]func(*Problem){
+		"no ops":        func(p *Problem) { p.Ops = nil },
+		"resource":      func(p *Problem) { p.Ops[0].Resource = 1 },
+		"negative time": func(p *Problem) { p.Ops[0].Time = -1 },
+		"long time":     func(p *Problem) { p.Ops[0].Time = maxTime + 1 },
+		"lead":          func(p *Problem) { p.Ops[0].Lead = 6 },
+		"edge":          func(p *Problem) { p.Edges[0].To = 2 },
+		"height":        func(p *Problem) { p.Edges[0].Height = -1 },
+		"claim":         func(p *Problem) { p.Claims = []Claim{{Resource: 0, First: 0, Last: 7}} },
+		"span":          func(p *Problem) { p.Spans = []Span{{0, -1}} },
+		"impossible":    func(p *Problem) { p.Edges = append(p.Edges, Edge{From: 1, To: 0}) },
+	} {
+		p := ok()
+		change(p)
+		if s, err := Solve(p, SolveOptions{}); err == nil {
+			t.Errorf("%s: solved with interval %v", name, s.Interval)
+		}
+	}
+	s, err := Solve(ok(), SolveOptions{})
+	if err != nil || s.Interval != 8 {
+		t.Errorf("the problem itself: %+v, %v", s, err)
+	}
+}
+
+// TestSlowed: an order with other times is what solving with those times and
+// that order would give.
+func TestSlowed(t *testing.T) {
+	p := &Problem{
+		Resources: []string{"processor"},
+		Ops:       []Op{{Name: "a", Time: 4}, {Name: "b", Time: 6}, {Name: "c", Resource: -1, Time: 20}},
+		Edges:     []Edge{{From: 0, To: 2}, {From: 2, To: 0, Height: 1}},
+	}
+	s, err := Solve(p, SolveOptions{})
+	if err != nil || s.Interval != 24 {
+		t.Fatalf("%+v, %v; want 4 + 20", s, err)
+	}
+	for _, c := range []struct {
+		times []des.Time
+		want  des.Time
+	}{{[]des.Time{4, 6, 20}, 24}, {[]des.Time{5, 6, 20}, 25}, {[]des.Time{5, 30, 20}, 35}} {
+		if got, err := s.Slowed(c.times); err != nil || got != c.want {
+			t.Errorf("times %v: %v, %v; want %v", c.times, got, err, c.want)
+		}
+	}
+	if _, err := s.Slowed(nil); err == nil {
+		t.Error("times of no ops are accepted")
+	}
 }

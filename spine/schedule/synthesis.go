@@ -56,6 +56,7 @@ type Result struct {
 	// Packets of each ingress card in a cycle; the interval and the bounds are
 	// per packet, the cycle takes so many of them.
 	Packets    int     `json:"packets"`
+	Ingress    int     `json:"ingress_cards"`
 	IntervalUS float64 `json:"initiation_interval_us"`
 	CycleUS    float64 `json:"cycle_us"`
 	// ProvedUS is the greatest bound that the search has proved, with polls;
@@ -110,20 +111,19 @@ func Synthesise(m *Machine, flows []Flow, opt Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	search.KeepLatency = true
-	if first, err := Solve(p, search); err == nil && first.Interval <= s.Interval {
-		a, b, err := first.contention(m)
+	if f := s.first; f != nil {
+		a, b, err := f.contention(m)
 		if err != nil {
 			return nil, err
 		}
 		if b < withBoth-withBoth/200 {
-			first.Nodes += s.Nodes
-			s, withMemory, withBoth = first, a, b
+			f.Nodes = s.Nodes
+			s, withMemory, withBoth = f, a, b
 		}
 	}
 	each := func(t des.Time) float64 { return t.Microseconds() / float64(k) }
 	r := &Result{
-		Bound: *bound, Packets: k,
+		Bound: *bound, Packets: k, Ingress: len(ingressCards(flows)),
 		IntervalUS: each(s.Interval), CycleUS: s.Interval.Microseconds(),
 		ProvedUS: each(s.Lower), Optimal: s.Proved, Distance: s.Distance(), Nodes: s.Nodes,
 		LatencyUS: s.Latency.Microseconds(), LatencyOptimal: s.LatencyProved,
@@ -145,7 +145,7 @@ func inARow(m *Machine, flows []Flow, k int, nodes int64) ([]des.Time, des.Time,
 	if err != nil {
 		return nil, 0, err
 	}
-	s, err := Solve(p, SolveOptions{Nodes: nodes})
+	s, err := Solve(p, SolveOptions{Nodes: nodes, KeepLatency: true})
 	if err != nil {
 		return nil, 0, err
 	}
@@ -205,6 +205,9 @@ func (s *Schedule) needs(m *Machine) []Need {
 		}
 		used[o.Card] = true
 		take := end(i)
+		if i+1 < len(s.p.Ops) && s.p.Ops[i+1].Handler == traces.NoEvent {
+			take = s.Start[i+1] // the body comes in once there is a buffer
+		}
 		if m.Firmware.Receive != spine.ReceiveSplit {
 			// Armed since the packet before: its own time on the wire, at least.
 			take = s.Start[i] - m.wire(m.Firmware.MaxPacket)
@@ -479,6 +482,9 @@ func (r *Result) WriteText(w io.Writer) error {
 		row(fmt.Sprintf("card %d needs", n.Card), "%d buffers, %d credits for a peer", n.Buffers, n.Credits)
 	}
 	row("contention", "memory %+.2f µs, bus %+.2f µs: predicted gap %.2f µs", r.MemoryUS, r.BusUS, r.PredictedUS)
+	if r.Ingress > 1 {
+		row("", "%d cards contend for the bus and chop each other's transfers, which is not counted", r.Ingress)
+	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
