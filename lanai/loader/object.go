@@ -80,6 +80,9 @@ func Parse(name string, file []byte) (*Object, error) {
 	if len(file) > maxObject {
 		return fail("%w: %d bytes", ErrObject, len(file))
 	}
+	if err := checkHeaders(file); err != nil {
+		return fail("%w", err)
+	}
 	f, err := elf.NewFile(bytes.NewReader(file))
 	if err != nil {
 		return fail("%w: %w", ErrObject, err)
@@ -87,8 +90,6 @@ func Parse(name string, file []byte) (*Object, error) {
 	switch {
 	case f.Machine != elf.EM_LANAI:
 		return fail("%w: %v, want EM_LANAI (244)", ErrMachine, f.Machine)
-	case f.Class != elf.ELFCLASS32 || f.Data != elf.ELFDATA2MSB:
-		return fail("%w: %v %v, want 32-bit big-endian", ErrMachine, f.Class, f.Data)
 	case f.Type != elf.ET_REL:
 		return fail("%w: %v, want a relocatable object", ErrObject, f.Type)
 	}
