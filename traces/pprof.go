@@ -78,7 +78,7 @@ func (p *PprofWriter) Record(r *Record) error {
 }
 
 // queueNames says what the queues of the published dispatcher are for.
-var queueNames = [...]string{"Q0 self", "Q1 wire", "Q2 peer 0", "Q3 peer 1", "Q4 peer 2", "Q5 host", "Q6 dma"}
+var queueNames = [...]string{"Q0 self", "Q1 wire", "Q2 host", "Q3 peer 0", "Q4 peer 1", "Q5 peer 2", "Q6 dma"}
 
 func queueName(q uint8) string {
 	if int(q) < len(queueNames) {

@@ -16,6 +16,7 @@ import (
 
 func newRun() *cobra.Command {
 	var f scenarioFlags
+	var sample sampleFlags
 	var record []string
 	var pcap, routes, wires, policy string
 	var asJSON, check, stepping, verbose bool
@@ -26,7 +27,9 @@ func newRun() *cobra.Command {
 		Short: "Run a scenario with the outputs you choose",
 		Long: `Run a scenario and print what was measured. --pcap and --routes route a capture
 of your own with a table of your own; --record writes what happened (format by
-extension), --wires the packets that left the cards.`,
+extension), --wires the packets that left the cards. --sample is the profile that a
+timer's interrupt would see, with what it gets wrong; the exact one is
+--record run.pb.gz.`,
 		Example: `  spinesim run --scenario four-way
   spinesim run --scenario fig6.4 --set firmware.buffers=64 --json
   spinesim run --pcap capture.pcap --routes rib.bz2 --wires out.pcapng`,
@@ -73,6 +76,11 @@ extension), --wires the packets that left the cards.`,
 			if len(record) > 0 {
 				opt.Sinks = append(opt.Sinks, late)
 			}
+			samplers, err := sample.sinks(c, sc.Seed)
+			if err != nil {
+				return err
+			}
+			opt.Sinks = append(opt.Sinks, samplers...)
 			bar := newProgress(c, sc.Name, int64(sc.Traffic.Packets)*int64(len(sc.Traffic.Ingress)))
 			defer bar.end()
 			opt.Progress = func(done, _ uint64) { bar.set(int64(done)) }
@@ -94,7 +102,7 @@ extension), --wires the packets that left the cards.`,
 				late.abort()
 				return err
 			}
-			if cerr := late.close(); cerr != nil {
+			if cerr := errors.Join(late.close(), sample.write(s.Meta())); cerr != nil {
 				return cerr
 			}
 			if out != nil {
@@ -102,7 +110,7 @@ extension), --wires the packets that left the cards.`,
 					return err
 				}
 			}
-			if perr := printResult(c.OutOrStdout(), r, asJSON, verbose); perr != nil {
+			if perr := printRun(c.OutOrStdout(), r, &sample, asJSON, verbose); perr != nil {
 				return perr
 			}
 			if r.Interrupted {
@@ -121,6 +129,7 @@ extension), --wires the packets that left the cards.`,
 	c.Flags().Uint64Var(&packets, "packets", 0, "packets offered to each ingress card")
 	c.Flags().Uint64Var(&seed, "seed", 0, "seed of every random stream")
 	c.Flags().StringArrayVar(&record, "record", nil, "write the record to this file (format by extension); may be repeated")
+	sample.add(c)
 	c.Flags().StringVar(&wires, "wires", "", "write the packets that leave, as pcapng")
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	c.Flags().BoolVar(&verbose, "verbose", false, "print every measure")
@@ -150,6 +159,20 @@ func set(settings []string, path string) bool {
 		}
 	}
 	return false
+}
+
+// printRun prints a run's result and what sampling it has given.
+func printRun(w io.Writer, r *sim.Result, sample *sampleFlags, asJSON, verbose bool) error {
+	if asJSON && len(sample.samplers) > 0 {
+		return writeJSON(w, struct {
+			*sim.Result
+			Sampled []*traces.SampleReport `json:"sampled"`
+		}{r, sample.reports()})
+	}
+	if err := printResult(w, r, asJSON, verbose); err != nil || asJSON {
+		return err
+	}
+	return sample.report(w)
 }
 
 func printResult(w io.Writer, r *sim.Result, asJSON, verbose bool) error {
