@@ -128,7 +128,7 @@ Policies "static", "hybrid" and "static:file=FILE" run cycles anywhere else.`,
 	f.add(c, "fig6.4")
 	c.Flags().IntVar(&opt.Packets, "cycle", 1, "packets of each ingress card in a cycle")
 	c.Flags().BoolVar(&opt.Hybrid, "hybrid", false, "keep the DMA chain in the cycle, and leave the rest to background slots")
-	c.Flags().Int64Var(&opt.Nodes, "nodes", 50_000, "bound of the search: nodes of its tree")
+	c.Flags().Int64Var(&opt.Nodes, "nodes", 20_000, "bound of the search: nodes of its tree")
 	c.Flags().StringVar(&file, "file", "", "take the schedule in this file instead, if it passes the check")
 	c.Flags().StringVar(&out, "out", "", "write the schedule to this file, as YAML")
 	c.Flags().BoolVar(&run, "run", false, "run the schedule")
