@@ -11,10 +11,12 @@ const (
 	identClass  = 4
 	identData   = 5
 	headSecAt   = 32
+	headProgs   = 44
 	headSecSize = 46
 	headSecs    = 48
 	headBytes   = 52
 	secType     = 4
+	secFlags    = 8
 	secOffset   = 16
 	secLength   = 20
 	secBytes    = 40
@@ -31,14 +33,17 @@ func checkHeaders(b []byte) error {
 	}
 	at := uint64(binary.BigEndian.Uint32(b[headSecAt:]))
 	each, n := binary.BigEndian.Uint16(b[headSecSize:]), binary.BigEndian.Uint16(b[headSecs:])
-	if n == 0 {
-		return fmt.Errorf("%w: no section headers", ErrObject)
+	if n == 0 || binary.BigEndian.Uint16(b[headProgs:]) != 0 {
+		return fmt.Errorf("%w: want section headers and no program headers", ErrObject)
 	}
 	if each != secBytes || at+uint64(n)*secBytes > uint64(len(b)) {
 		return fmt.Errorf("%w: %d section headers of %d bytes at offset %#x, the file has %d bytes", ErrObject, n, each, at, len(b))
 	}
 	for i := range uint64(n) {
 		h := b[at+i*secBytes:]
+		if elf.SectionFlag(binary.BigEndian.Uint32(h[secFlags:]))&elf.SHF_COMPRESSED != 0 {
+			return fmt.Errorf("%w: section %d is compressed", ErrObject, i)
+		}
 		from, size := binary.BigEndian.Uint32(h[secOffset:]), binary.BigEndian.Uint32(h[secLength:])
 		if elf.SectionType(binary.BigEndian.Uint32(h[secType:])) != elf.SHT_NOBITS && uint64(from)+uint64(size) > uint64(len(b)) {
 			return fmt.Errorf("%w: section %d has %d bytes at offset %#x, the file %d", ErrObject, i, size, from, len(b))

@@ -125,9 +125,6 @@ func Parse(name string, file []byte) (*Object, error) {
 
 // content is a section's bytes in the file.
 func content(s *elf.Section, file []byte) ([]byte, error) {
-	if s.Flags&elf.SHF_COMPRESSED != 0 {
-		return nil, fmt.Errorf("%w: compressed", ErrObject)
-	}
 	if s.Offset > uint64(len(file)) || s.FileSize > uint64(len(file))-s.Offset {
 		return nil, fmt.Errorf("%w: %d bytes at offset %#x, the file has %d", ErrObject, s.FileSize, s.Offset, len(file))
 	}
