@@ -116,10 +116,7 @@ func (s *records) feed(c *cobra.Command, p part, sinks ...traces.Sink) error {
 			Unmeasured: true, Sinks: sinks, Until: p.until, Expand: p.expand,
 			Progress: func(done, _ uint64) { bar.set(int64(done)) },
 		})
-		if errors.Is(err, errEnough) {
-			return nil
-		}
-		return err
+		return s.ended(err)
 	}
 	r, err := s.open()
 	if err != nil {
@@ -128,10 +125,18 @@ func (s *records) feed(c *cobra.Command, p part, sinks ...traces.Sink) error {
 	defer r.Close()
 	_, err = traces.Convert(&boundedReader{Reader: r, ctx: c.Context(), until: p.until}, traces.Tee(sinks...))
 	s.damage = r.Damage()
-	if errors.Is(err, errEnough) {
+	return s.ended(readError(err))
+}
+
+// ended tells what ended a pass.
+func (s *records) ended(err error) error {
+	switch {
+	case errors.Is(err, errEnough):
 		return nil
+	case errors.Is(err, context.Canceled):
+		return fmt.Errorf("%s: interrupted, nothing was written: %w", s.name, err)
 	}
-	return readError(err)
+	return err
 }
 
 // boundedReader ends where the user or a bound on time ends it.

@@ -488,12 +488,12 @@ func printMeta(w io.Writer, m *traces.Meta, path string) error {
 // measurer measures records from the first on.
 type measurer struct {
 	spec   traces.MeasureSpec
+	from   des.Time
 	to     des.Time
 	m      *traces.Measures
 	path   *traces.CriticalPath
 	begun  bool
 	latest des.Time
-	start  wholeRun
 }
 
 func newMeasurer(src *records, from, to des.Time) (*measurer, error) {
@@ -502,15 +502,15 @@ func newMeasurer(src *records, from, to des.Time) (*measurer, error) {
 		return nil, err
 	}
 	spec.From = from
-	x := &measurer{spec: spec, to: to}
+	x := &measurer{spec: spec, from: from, to: to}
 	x.path, err = traces.NewCriticalPath(traces.PathSpec{From: from, To: to, ChainHandlers: spec.ChainHandlers})
 	return x, err
 }
 
 // Record implements traces.Sink.
 func (x *measurer) Record(r *traces.Record) error {
-	if x.to > 0 && r.End > x.to {
-		return nil
+	if r.End < x.from || x.to > 0 && r.End > x.to {
+		return nil // as if it had been cut
 	}
 	if !x.begun {
 		x.begun = true

