@@ -20,6 +20,12 @@
 // Costs, loads and stores as they are made, so that a deep route costs more
 // than a shallow one.
 //
+// # Data
+//
+// Manipulation works on every byte of a packet's data on the card, layer by layer
+// or integrated (package ilp), before whatever routes the packet. Forwarding by
+// station addresses is in package l2.
+//
 // # What is left out
 //
 // ICMP, fragmentation, options and redirects are the host's; the extension

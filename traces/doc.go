@@ -25,7 +25,8 @@
 // # Questions
 //
 // The measures and the validator are sinks too, so that a figure computed from
-// a live run and from its file is the same.
+// a live run and from its file is the same. A [Sampler] is a timer's view of what
+// the processors run, beside the exact profile, to see what sampling gets wrong.
 //
 // # Left out
 //

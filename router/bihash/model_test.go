@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -155,10 +156,13 @@ func TestWindow(t *testing.T) {
 	})
 }
 
+// figuresOnce plays the published cases once for all tests.
+var figuresOnce = sync.OnceValues(Figures)
+
 // TestPublishedShape is what the model must show: one flow costs, 10,000 save
 // 10 to 25 %, in the published order, with one figure calibrated.
 func TestPublishedShape(t *testing.T) {
-	r, err := Figures()
+	r, err := figuresOnce()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -400,7 +404,7 @@ func TestReportText(t *testing.T) {
 	if _, err := NewReport(ctx, func(string) {}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	pub, err := Figures()
+	pub, err := figuresOnce()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -220,7 +220,7 @@ func TestLinear(t *testing.T) {
 	var crowd [][]byte
 	for i := uint64(0); len(crowd) < 40; i++ {
 		key := binary.BigEndian.AppendUint64(nil, i)
-		if tab.Hash(key)&0xFFFFF == 7 { // bucket 7 of 256, page 0 of up to 4,096
+		if tab.Hash(key)&0xFFFF == 7 { // bucket 7 of 256, page 0 of up to 256
 			crowd = append(crowd, key)
 		}
 	}
