@@ -78,7 +78,7 @@ static with dynamic schedules.`,
 	})
 	root.SetVersionTemplate("spinesim {{.Version}}\n")
 	addProfiling(root)
-	root.AddCommand(newVersion(), newScenario(), newRun(), newReplay(), newCalibrate(), newPredict(), newMaxRate(), newCompare(), newSchedule(), newTune(), newSweep(), newPolicies(), newCost(),
+	root.AddCommand(newVersion(), newScenario(), newRun(), newReplay(), newCalibrate(), newPredict(), newMaxRate(), newCompare(), newFirmware(), newSchedule(), newTune(), newSweep(), newPolicies(), newCost(),
 		newTrace(), newPlot(), newReport())
 	return root
 }

@@ -45,6 +45,9 @@ type Costs struct {
 	// Miss and Hit are polls, by queue: those that found nothing, and those
 	// that found a message.
 	Miss, Hit [traces.PollQ6 + 1]Cost
+	// Scan is what the dispatcher in C takes for a scan of all queues that
+	// finds nothing: the polls, and the calls of them.
+	Scan Cost
 	// Handler is indexed by event; only those with a Symbol have entries.
 	Handler [traces.NumEvents]Cost
 }
@@ -64,6 +67,12 @@ func HandlerCosts(in Inputs, packets []Packet) (*Costs, error) {
 	if err != nil {
 		return nil, err
 	}
+	return b.HandlerCosts(packets)
+}
+
+// HandlerCosts is as the function of that name, on a bench that may have been
+// given a profile.
+func (b *Bench) HandlerCosts(packets []Packet) (*Costs, error) {
 	var c Costs
 	for i, p := range packets {
 		if len(p.Header) < 20 || p.Bytes < 64 || p.Bytes > 1500 {
@@ -73,7 +82,44 @@ func HandlerCosts(in Inputs, packets []Packet) (*Costs, error) {
 			return nil, fmt.Errorf("firmware: packet %d: %w", i, err)
 		}
 	}
+	if err := b.scan(&c); err != nil {
+		return nil, err
+	}
 	return &c, nil
+}
+
+// scanCycles is how long the idle dispatcher is watched.
+const scanCycles = 20_000
+
+// scan lets the dispatcher run with nothing to do.
+func (b *Bench) scan(c *Costs) error {
+	entry, err := b.Image.Symbol("spine_dispatch")
+	if err != nil {
+		return err
+	}
+	cpu := b.CPU
+	kept := cpu.Profile
+	defer func() { cpu.Profile = kept }()
+	first := b.word(b.polls)
+	cpu.Profile = isa.NewProfile(first, 4)
+	before, start := cpu.Counters(), cpu.Cycle()
+	if err := cpu.Call(start, entry, b.sp); err != nil {
+		return err
+	}
+	cpu.SetWatchdog(isa.NoWatchdog)
+	// The status register is read at its time, which is now for a bench.
+	for cpu.Cycle() < start+scanCycles {
+		if _, err := cpu.Run(cpu.Cycle(), start+scanCycles); err != nil {
+			return fmt.Errorf("firmware: spine_dispatch: %w", err)
+		}
+	}
+	n := cpu.Counters().Sub(before)
+	c.Scan = Cost{Runs: int(cpu.Profile.At(first).Count), Cycles: n.Cycles(), Accesses: n.Accesses, Interlocks: n.Interlocks}
+	if c.Scan.Runs > 0 {
+		c.Scan.Min = n.Cycles() / int64(c.Scan.Runs)
+		c.Scan.Max = c.Scan.Min
+	}
+	return nil
 }
 
 // The queues, as spine.h numbers them.

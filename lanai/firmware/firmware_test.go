@@ -178,6 +178,15 @@ func TestHandlerCosts(t *testing.T) {
 			t.Errorf("%v was not executed", e)
 		}
 	}
+	scan, _ := c.Scan.Mean()
+	misses := int64(0)
+	for q := range c.Miss {
+		misses += c.Miss[q].Min
+	}
+	t.Logf("idle scan: %d cycles in %d scans", scan, c.Scan.Runs)
+	if int64(scan) < misses || int64(scan) > 2*misses+100 {
+		t.Errorf("an idle scan takes %d cycles, its polls %d", scan, misses)
+	}
 	for q := range c.Miss {
 		miss, _ := c.Miss[q].Mean()
 		hit, _ := c.Hit[q].Mean()

@@ -86,12 +86,7 @@ static u32 dma(void)
 	return spine.host.first ? found(spine_to_host, 0) : 0;
 }
 
-static u32 (*const polls[QUEUES])(void) = { self, wire, host, peer0, peer1, peer2, dma };
-
-u32 spine_poll(enum queue_number q)
-{
-	return polls[q]();
-}
+u32 (*const spine_polls[QUEUES])(void) = { self, wire, host, peer0, peer1, peer2, dma };
 
 void spine_dispatch(void)
 {
@@ -100,7 +95,7 @@ void spine_dispatch(void)
 
 		/* After a hit the scan begins at the top again. */
 		while (*q != QUEUES)
-			if (polls[*q++]()) {
+			if (spine_polls[*q++]()) {
 				spine_found.run(spine_found.packet);
 				break;
 			}

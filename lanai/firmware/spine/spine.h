@@ -154,8 +154,9 @@ extern u32 spine_acks[PEERS];			/* where peers write their ACKs */
 void spine_send(struct queue *q, handler run, struct packet *p);
 void spine_send_front(struct queue *q, handler run, struct packet *p);
 
-/* Whether a queue has a message that can run; it is then spine_found. */
-u32 spine_poll(enum queue_number q);
+/* The polls: whether a queue has a message that can run; it is then
+ * spine_found. */
+extern u32 (*const spine_polls[QUEUES])(void);
 
 /* Polls and runs for ever, in the order of spine.order. */
 void spine_dispatch(void);
