@@ -115,6 +115,7 @@ func (r *Runtime) DMADone(now des.Time, st pci.Status, t *pci.Transfer) error {
 		return in.send(&in.peers[q-QPeer].ack, q, now, traces.PeerAck, p, t.ID, r.index)
 	case traces.TransferToHost:
 		r.dmaPacket = nil
+		r.credits[len(r.credits)-1]++ // the host's memory has taken the packet in
 		if err := r.engineFree(now); err != nil {
 			return err
 		}

@@ -56,7 +56,6 @@ func (h *host) ackAddr(card uint8) uint32  { return hostAckBase + uint32(card)*6
 
 // handedUp is the end of the transfer to the host: the card's buffer is free.
 func (r *Runtime) handedUp(now des.Time, p *packet, cause traces.ID) error {
-	r.credits[len(r.credits)-1]++
 	h := r.router.host
 	if r.spec.HostReturn {
 		if h.limit > 0 && len(h.queue) >= h.limit {

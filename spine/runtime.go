@@ -554,11 +554,6 @@ func (r *Runtime) startHandler(now des.Time, q uint8, m message) error {
 	if err := r.refresh(q); err != nil {
 		return err
 	}
-	if q != QDMA && (r.static != nil || r.starts[len(r.starts)-1].n > 0) {
-		if err := r.refresh(QDMA); err != nil {
-			return err
-		}
-	}
 	r.curDemand = d
 	return r.card.CPU.Run(d)
 }
