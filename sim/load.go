@@ -99,6 +99,7 @@ func load(text []byte, file, dir string, settings []string) (*Scenario, error) {
 		s.Traffic.Capture.File = beside(dir, s.Traffic.Capture.File)
 	}
 	s.Routes.File = beside(dir, s.Routes.File)
+	s.Policy = withScheduleFile(s.Policy, func(file string) (string, error) { return beside(dir, file), nil })
 	path, err := s.check()
 	if err != nil {
 		return nil, b.at(path, err)
@@ -252,6 +253,15 @@ func (s *Scenario) Hash() (string, error) {
 			return "", &InputError{err}
 		}
 		*f = sum
+	}
+	var scheduleErr error
+	c.Policy = withScheduleFile(c.Policy, func(file string) (string, error) {
+		var sum string
+		sum, scheduleErr = fileSum(file)
+		return sum, scheduleErr
+	})
+	if scheduleErr != nil {
+		return "", &InputError{scheduleErr}
 	}
 	b, err := json.Marshal(&c)
 	if err != nil {

@@ -184,3 +184,21 @@ func (s *Simulation) resolve(p spine.Policy, card int) (spine.Policy, error) {
 	}
 	return plan.Policy(d.Name(), uint8(card))
 }
+
+// withScheduleFile changes the file that a static policy is read from, if the
+// policy is one.
+func withScheduleFile(policy string, change func(file string) (string, error)) string {
+	p, err := spine.NewPolicy(policy, 0, 0)
+	if err != nil {
+		return policy
+	}
+	d, ok := p.(*spine.Deferred)
+	if !ok || d.File == "" {
+		return policy
+	}
+	file, err := change(d.File)
+	if err != nil {
+		return policy
+	}
+	return (&spine.Deferred{Hybrid: d.Hybrid, File: file}).Name()
+}

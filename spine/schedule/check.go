@@ -29,7 +29,8 @@ var (
 // plan that passes may still be slow.
 //
 // Beside rules for single steps it walks packets through the cycles, with
-// hardware that takes no time: one alone, from every step on, one for the host,
+// hardware that takes no time: one alone, from every step on (of a very long
+// cycle, from some), one for the host,
 // and several at once.
 func Check(p *Plan, m *Machine, flows []Flow) error {
 	if err := m.Validate(); err != nil {
@@ -266,12 +267,17 @@ func newWalker(p *Plan, m *Machine, card uint8, at int) *walker {
 	return w
 }
 
+// maxOffsets is from how many steps on a packet alone is walked through; of
+// longer cycles, from so many spread evenly (chosen: enough for every step of
+// cycles that people write).
+const maxOffsets = 128
+
 // walk takes packets of a flow through the cycles of its cards.
 func (p *Plan) walk(m *Machine, f Flow) error {
 	steps, _ := flat(p.of(f.Ingress).Steps)
 	type load struct{ packets, toHost, at int }
 	var loads []load
-	for at := range steps {
+	for at := 0; at < len(steps); at += (len(steps) + maxOffsets - 1) / maxOffsets {
 		loads = append(loads, load{1, 0, at})
 	}
 	loads = append(loads, load{1, 1, 0}, load{2*m.Firmware.Credits + 3, 0, 0}, load{2*min(m.Firmware.Buffers, 64) + 3, 1, 0})

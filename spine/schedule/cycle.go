@@ -11,10 +11,14 @@ import (
 	"spinesim/traces"
 )
 
-// patience is how many polls a step waits for the next packet's header where
-// the schedule expects it at about that time (chosen: a header takes less than
-// two polls).
-const patience = 4
+// How many polls a step waits for what the schedule expects at about that time
+// (chosen): the next packet's header, which takes less than two polls, and an
+// ACK, which another card's polls and the bus may make late. If it is not there
+// by then the packet has to wait for the next cycle.
+const (
+	headerPatience = 4
+	ackPatience    = 8
+)
 
 // plan turns a schedule into steps. A card that the problem does not have, but
 // that has the same to do as one that it has, gets the same steps; one that
@@ -129,7 +133,11 @@ func (s *Schedule) steps(m *Machine, card uint8, r role) []Step {
 		switch op.Handler {
 		case traces.RxCheckHeader:
 			if s.soon(m, o.op) {
-				st = run(op.Handler, spine.GuardWait, patience)
+				st = run(op.Handler, spine.GuardWait, headerPatience)
+			}
+		case traces.PeerAck:
+			if s.soon(m, o.op) {
+				st = run(op.Handler, spine.GuardWait, ackPatience)
 			}
 		case traces.PeerToPeerStart:
 			// What the host gets waits for the engine as well.
@@ -142,16 +150,16 @@ func (s *Schedule) steps(m *Machine, card uint8, r role) []Step {
 
 func mod(t, m des.Time) des.Time { return ((t % m) + m) % m }
 
-// soon tells whether the schedule runs the check of a header about when it
-// comes in: then a single poll might just miss it.
-func (s *Schedule) soon(m *Machine, check int) bool {
+// soon tells whether the schedule runs a handler about when what it is for comes
+// in: then a single poll might just miss it.
+func (s *Schedule) soon(m *Machine, op int) bool {
 	poll := m.cycles(float64(m.Firmware.Costs.Poll.Cycles))
 	for _, e := range s.p.Edges {
-		if e.To != check || s.p.Ops[e.From].Handler != traces.NoEvent {
+		if e.To != op || s.p.Ops[e.From].Handler != traces.NoEvent {
 			continue
 		}
 		in := s.Start[e.From] + s.p.Ops[e.From].Time
-		return s.Start[check]-in < 2*poll
+		return s.Start[op]-in < 2*poll
 	}
 	return false
 }

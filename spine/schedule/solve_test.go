@@ -149,7 +149,7 @@ func randomChain(r *rand.Rand) *Problem {
 func TestAgainstBruteForce(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 1))
 	above := 0
-	for i := range 800 {
+	for i := range 500 {
 		p := randomProblem(r)
 		if i%2 == 0 {
 			p = randomChain(r)
@@ -186,7 +186,7 @@ func TestAgainstBruteForce(t *testing.T) {
 			above++
 		}
 	}
-	if above < 8 {
+	if above < 5 {
 		t.Errorf("only %d problems had no schedule at the bound: the search was hardly tried", above)
 	}
 }

@@ -235,7 +235,7 @@ func TestScarce(t *testing.T) {
 	for _, n := range []int{16, 4, 3, 2, 1} {
 		m := machine()
 		m.Firmware.Buffers, m.Firmware.Credits = n, n
-		r, err := Synthesise(m, []Flow{{0, 1, 1500, 1}}, Options{})
+		r, err := Synthesise(m, []Flow{{0, 1, 1500, 1}}, Options{Nodes: 2000})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -315,7 +315,7 @@ func TestStretched(t *testing.T) {
 func TestDeterministic(t *testing.T) {
 	var first *Result
 	for range 3 {
-		r, err := Synthesise(machine(), fourWay(576), Options{Nodes: 400})
+		r, err := Synthesise(machine(), spread(576), Options{Packets: 2, Nodes: 300})
 		if err != nil {
 			t.Fatal(err)
 		}
