@@ -131,31 +131,63 @@ const (
 
 // NewBench loads the firmware and sets it up as card 0 of four.
 func NewBench(in Inputs) (*Bench, error) {
-	b := &Bench{SRAM: lanai.NewSRAM(1 << 20), slotBytes: bufferBytes, byAddr: map[uint32]traces.Event{}}
-	if _, err := b.SRAM.Alloc("address 0, nobody's", isa.Granule, isa.Granule); err != nil {
+	b := &Bench{}
+	if err := b.load(lanai.NewSRAM(1<<20), &b.regs, benchCard, in); err != nil {
 		return nil, err
+	}
+	for p := range uint32(peers) {
+		window := 0xE1000000 + p*0x200000
+		if err := b.connect(p, window+0x100000, window+0x1F0000); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := b.Call("spine_start"); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// peerCredits is how many packets a card keeps slots for, from each other.
+const peerCredits = 4
+
+// connect tells of a peer: the bus addresses of this card's slots and of its
+// ACK word there.
+func (b *Bench) connect(peer, slots, ack uint32) error {
+	if _, err := b.Call("spine_setup_peer", peer, slots, ack, b.inbox[peer]); err != nil {
+		return err
+	}
+	_, err := b.Call("spine_setup_credits", peer, peerCredits)
+	return err
+}
+
+// load puts the firmware, a stack, the route table, buffers and slots into a
+// memory and sets them up.
+func (b *Bench) load(sram *lanai.SRAM, devices isa.Devices, card uint32, in Inputs) error {
+	b.SRAM, b.slotBytes, b.byAddr = sram, bufferBytes, map[uint32]traces.Event{}
+	if _, err := b.SRAM.Alloc("address 0, nobody's", isa.Granule, isa.Granule); err != nil {
+		return err
 	}
 	objects := append([]*loader.Object(nil), in.Extension...)
 	for _, list := range []func() ([]*loader.Object, error){Spine, Library} {
 		os, err := list()
 		if err != nil {
-			return nil, err
+			return err
 		}
 		objects = append(objects, os...)
 	}
 	var err error
 	if b.Image, err = loader.Load(b.SRAM, "firmware", objects...); err != nil {
-		return nil, err
+		return err
 	}
 	if b.CPU, err = isa.New(b.SRAM.View(0, int(b.SRAM.Bytes()))); err != nil {
-		return nil, err
+		return err
 	}
-	b.CPU.Devices, b.CPU.SymbolAt = &b.regs, b.Image.At
+	b.CPU.Devices, b.CPU.SymbolAt = devices, b.Image.At
 	if err := b.CPU.Protect(0, int(b.SRAM.Bytes()), 0); err != nil {
-		return nil, err
+		return err
 	}
 	if err := b.Image.Protect(b.CPU); err != nil {
-		return nil, err
+		return err
 	}
 	block := func(owner string, n uint32, a isa.Access) uint32 {
 		n = (n + isa.Granule - 1) &^ (isa.Granule - 1)
@@ -172,11 +204,11 @@ func NewBench(in Inputs) (*Bench, error) {
 	table := block("route table", max(uint32(len(in.Image)), 4), isa.Read)
 	buffers := block("packet buffers", 16*bufferBytes, isa.Read|isa.Write)
 	for i := range b.inbox {
-		b.inbox[i] = block("slots of a peer", 4*b.slotBytes, isa.Read|isa.Write)
+		b.inbox[i] = block("slots of a peer", peerCredits*b.slotBytes, isa.Read|isa.Write)
 	}
 	b.scratch = block("a packet of the bench's", packetSize, isa.Read|isa.Write)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	copy(b.SRAM.View(table, len(in.Image)), in.Image)
 	b.sp = low + stackBytes
@@ -184,7 +216,7 @@ func NewBench(in Inputs) (*Bench, error) {
 	for _, h := range handlers {
 		a, err := b.Image.Symbol(h.symbol)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		b.byAddr[a] = h.event
 	}
@@ -193,7 +225,7 @@ func NewBench(in Inputs) (*Bench, error) {
 		at   *uint32
 	}{{"spine_found", &b.found}, {"spine_polls", &b.polls}, {"spine_staging", &b.staging}, {"spine_acks", &b.acks}} {
 		if *s.at, err = b.Image.Symbol(s.name); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	own := uint32(0)
@@ -201,28 +233,21 @@ func NewBench(in Inputs) (*Bench, error) {
 		own = 1
 	}
 	calls := []call{
-		{"spine_setup", []uint32{benchCard, 16, buffers, bufferBytes}},
-		{"spine_setup_slots", []uint32{b.slotBytes, 4 * b.slotBytes, 0x100000}},
+		{"spine_setup", []uint32{card, 16, buffers, bufferBytes}},
+		{"spine_setup_slots", []uint32{b.slotBytes, peerCredits * b.slotBytes, 0x100000}},
 		{"spine_setup_routes", []uint32{table, own, uint32(in.MTU)}},
-	}
-	for p := range uint32(peers) {
-		window := 0xE1000000 + p*0x200000
-		calls = append(calls,
-			call{"spine_setup_peer", []uint32{p, window + 0x100000, window + 0x1F0000, b.inbox[p]}},
-			call{"spine_setup_credits", []uint32{p, 4}})
 	}
 	for i, list := range [][]Prefix{in.BadSources, in.Locals, in.BadTargets} {
 		for _, p := range list {
 			calls = append(calls, call{"spine_setup_prefix", []uint32{uint32(i), p.Addr, p.Mask}})
 		}
 	}
-	calls = append(calls, call{"spine_start", nil})
 	for _, c := range calls {
 		if _, err := b.Call(c.symbol, c.args...); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return b, nil
+	return nil
 }
 
 type call struct {

@@ -1,0 +1,80 @@
+package firmware
+
+import (
+	"fmt"
+
+	"spinesim/lanai"
+	"spinesim/lanai/isa"
+	"spinesim/sim/des"
+)
+
+// Card runs the whole firmware on a simulated card: nothing but hardware is
+// around it. It implements lanai.Program.
+type Card struct {
+	Bench
+	card *lanai.Card
+}
+
+// NewCard loads the firmware into a card's memory. The card's processor must
+// not run anything yet, and its SRAM's address 0 must be free.
+func NewCard(card *lanai.Card, in Inputs) (*Card, error) {
+	c := &Card{card: card}
+	if err := c.load(card.SRAM, card, uint32(card.Index()), in); err != nil {
+		return nil, fmt.Errorf("%s: %w", card.Name(), err)
+	}
+	return c, nil
+}
+
+// Connect makes cards know each other: each writes packets into its slots in
+// the others, and ACKs into its words. At most four cards, of numbers 0 to 3.
+func Connect(cards ...*Card) error {
+	// A card numbers the others without itself.
+	place := func(of, at uint8) uint32 {
+		if of > at {
+			of--
+		}
+		return uint32(of)
+	}
+	for _, c := range cards {
+		for _, o := range cards {
+			if o == c {
+				continue
+			}
+			me, it := c.card.Index(), o.card.Index()
+			if me > peers || it > peers {
+				return fmt.Errorf("firmware: card %d: a card knows %d others", max(me, it), peers)
+			}
+			here := place(me, it)
+			if err := c.connect(place(it, me), o.card.BusAddr(o.inbox[here]), o.card.BusAddr(o.acks+4*here)); err != nil {
+				return fmt.Errorf("%s: %w", c.card.Name(), err)
+			}
+		}
+	}
+	return nil
+}
+
+// Start arms the receive engine and lets the dispatcher run, for ever.
+func (c *Card) Start() error {
+	if _, err := c.Call("spine_start"); err != nil {
+		return fmt.Errorf("%s: %w", c.card.Name(), err)
+	}
+	entry, err := c.Image.Symbol("spine_dispatch")
+	if err != nil {
+		return err
+	}
+	c.card.CPU.Bind(c)
+	c.CPU.SetWatchdog(isa.NoWatchdog)
+	c.CPU.Slots = c.card.Mem
+	if err := c.CPU.Call(c.card.CPU.Begin(), entry, c.sp); err != nil {
+		return err
+	}
+	return c.card.CPU.Execute(c.CPU)
+}
+
+// BoxEnd implements lanai.Program: a dispatcher that returns is an error.
+func (c *Card) BoxEnd(now des.Time) error {
+	return fmt.Errorf("firmware: %s at %v: the dispatcher has returned", c.card.Name(), now)
+}
+
+// PollsEnd implements lanai.Program.
+func (c *Card) PollsEnd(des.Time) error { return nil }
