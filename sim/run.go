@@ -244,8 +244,13 @@ func (s *Simulation) buildRecorder() error {
 	}
 	sinks = append(sinks, s.opt.Sinks...)
 	s.rec = traces.NewRecorder(sinks...)
+	s.rec.SetBatch(recordBatch)
 	return nil
 }
+
+// recordBatch is how many records are passed on together: those of one or two
+// packets, few enough to stay in a processor's nearest cache. Chosen.
+const recordBatch = 64
 
 // busPeriod is one bus clock.
 func busPeriod(sc *Scenario) des.Time { return des.Time(float64(des.Second)/sc.Bus.Clock.Hz() + 0.5) }
@@ -344,6 +349,22 @@ func (s *Simulation) arrivals() (traffic.ArrivalSpec, error) {
 	return spec, spec.Validate()
 }
 
+// burstFirst is an arrival process with a burst before it; the wire spaces the
+// burst's packets.
+type burstFirst struct {
+	left int
+	then traffic.Process
+}
+
+// Next implements traffic.Process.
+func (b *burstFirst) Next() (des.Time, error) {
+	if b.left > 0 {
+		b.left--
+		return 0, nil
+	}
+	return b.then.Next()
+}
+
 func (s *Simulation) synthetic(card int, arrivals traffic.ArrivalSpec, wire traffic.Wire, name string) (traffic.Source, error) {
 	t := &s.sc.Traffic
 	var sizes traffic.Sizes
@@ -380,7 +401,16 @@ func (s *Simulation) synthetic(card int, arrivals traffic.ArrivalSpec, wire traf
 	if t.Destinations.Kind == "zipf" {
 		dest.Zipf = t.Destinations.Exponent
 	}
+	var process traffic.Process
+	if n := t.Arrivals.First; n > 0 && arrivals.Kind != traffic.Saturating {
+		then, err := arrivals.Process(s.sc.Seed, name)
+		if err != nil {
+			return nil, err
+		}
+		process = &burstFirst{left: n, then: then}
+	}
 	return traffic.NewSynthetic(traffic.SyntheticSpec{
+		Process: process,
 		Arrivals: arrivals, Wire: wire, Sizes: sizes, Destinations: dest, Header: header, Carry: int(t.Carry),
 	}, s.sc.Seed, name)
 }

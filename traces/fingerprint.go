@@ -69,6 +69,19 @@ func (f *Fingerprint) Record(r *Record) error {
 	return nil
 }
 
+// records is Record for many.
+func (f *Fingerprint) records(rs []Record) error {
+	h, n := f.h, f.n
+	for i := range rs {
+		if r := &rs[i]; !r.Expansion() {
+			h = hashRecord(h, r)
+			n++
+		}
+	}
+	f.h, f.n = h, n
+	return nil
+}
+
 // Sum is the fingerprint of what was seen so far.
 func (f *Fingerprint) Sum() uint64 {
 	return fold(f.h^mix6, f.n^mix0^RecordVersion<<56)

@@ -227,6 +227,17 @@ func (m *Measures) Record(r *Record) error {
 	return nil
 }
 
+// records is Record for many; the error is the first.
+func (m *Measures) records(rs []Record) error {
+	var first error
+	for i := range rs {
+		if err := m.Record(&rs[i]); err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
 func (m *Measures) box(r *Record) error {
 	c := m.card(r.Card)
 	d := r.End - r.Start

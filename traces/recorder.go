@@ -21,14 +21,17 @@ type Sink interface {
 // nothing. It is not safe for concurrent use.
 type Recorder struct {
 	sinks   []Sink
-	pending []Record // all of one End
-	stray   Record   // takes what Next must not pass on
+	batch   int      // records that are passed on together, at least
+	pending []Record // in order up to from, behind it all of one End
+	from    int
+	stray   Record // takes what Next must not pass on
 	expand  bool
-	mixed   bool // pending is not sorted by Card
+	mixed   bool // the records behind from are not sorted by Card
 	err     error
 	next    [256]uint64
 
-	// The cards of a mixed batch, as one chain of pending records each.
+	// The cards of records to be sorted, as one chain of records each.
+	unsorted   []Record
 	present    [4]uint64
 	head, tail [256]int32
 	link       []int32
@@ -36,7 +39,22 @@ type Recorder struct {
 
 // NewRecorder returns a recorder that passes records on to the sinks, to each
 // in the order given.
-func NewRecorder(sinks ...Sink) *Recorder { return &Recorder{sinks: sinks} }
+func NewRecorder(sinks ...Sink) *Recorder { return &Recorder{sinks: sinks, batch: 1} }
+
+// batchSink is a sink that takes many records in one call.
+type batchSink interface {
+	records(rs []Record) error
+}
+
+// SetBatch makes the recorder gather about n records before it passes them on,
+// to one sink after the other. The sinks then hear of things later, and each
+// works through many records while its state is at hand, which is faster. At
+// first a record is passed on as soon as one with a later End comes: n = 1.
+func (r *Recorder) SetBatch(n int) {
+	if r != nil {
+		r.batch = max(n, 1)
+	}
+}
 
 // Expanding tells whether every poll is to be reported on its own too.
 func (r *Recorder) Expanding() bool { return r != nil && r.expand }
@@ -73,7 +91,7 @@ func (r *Recorder) Add(rec *Record) {
 				r.past(rec.End, rec.Card, last.End)
 				return
 			}
-			r.flush()
+			r.turn()
 		} else if rec.Card < last.Card {
 			r.mixed = true
 		}
@@ -82,7 +100,7 @@ func (r *Recorder) Add(rec *Record) {
 }
 
 // Next is Add for the model's hot path: it gives the record that comes next, to
-// be filled in place before the next call of any method. End and Card are set,
+// be filled in place before the next record is reported. End and Card are set,
 // Event, Peer and Queue name nothing, all else is zero; End and Card must stay.
 // It must not be called on a nil Recorder.
 func (r *Recorder) Next(end des.Time, card uint8) *Record {
@@ -94,8 +112,8 @@ func (r *Recorder) Next(end des.Time, card uint8) *Record {
 				r.past(end, card, last.End)
 				return &r.stray
 			}
-			r.flush()
-			n = 0
+			r.turn()
+			n = len(r.pending)
 		} else if card < last.Card {
 			r.mixed = true
 		}
@@ -129,26 +147,44 @@ func (r *Recorder) fail(err error) {
 	}
 }
 
-// flush passes the pending records on.
-func (r *Recorder) flush() {
-	if !r.mixed {
-		for i := range r.pending {
-			r.emit(&r.pending[i])
-		}
-	} else {
-		r.flushMixed()
+// turn ends the records of one End, behind which a later one comes.
+func (r *Recorder) turn() {
+	if r.mixed {
+		r.sort()
 	}
-	r.pending = r.pending[:0]
+	r.from = len(r.pending)
+	if r.from >= r.batch {
+		r.pass()
+	}
 }
 
-// flushMixed is a stable sort by card in linear time: one chain of records a
-// card, the cards taken from a bit set in ascending order.
-func (r *Recorder) flushMixed() {
+// pass passes the pending records on, which are in order.
+func (r *Recorder) pass() {
+	for _, s := range r.sinks {
+		if b, ok := s.(batchSink); ok {
+			if err := b.records(r.pending); err != nil {
+				r.fail(err)
+			}
+			continue
+		}
+		for i := range r.pending {
+			if err := s.Record(&r.pending[i]); err != nil {
+				r.fail(err)
+			}
+		}
+	}
+	r.pending, r.from = r.pending[:0], 0
+}
+
+// sort is a stable sort by card of the records of one End in linear time: one
+// chain of records a card, the cards taken from a bit set in ascending order.
+func (r *Recorder) sort() {
 	r.mixed = false
 	r.present = [4]uint64{}
 	r.link = r.link[:0]
-	for i := range r.pending {
-		c := r.pending[i].Card
+	r.unsorted = append(r.unsorted[:0], r.pending[r.from:]...)
+	for i := range r.unsorted {
+		c := r.unsorted[i].Card
 		r.link = append(r.link, -1)
 		if word, bit := c>>6, uint64(1)<<(c&63); r.present[word]&bit == 0 {
 			r.present[word] |= bit
@@ -158,20 +194,14 @@ func (r *Recorder) flushMixed() {
 		}
 		r.tail[c] = int32(i)
 	}
+	to := r.pending[r.from:]
 	for word, set := range r.present {
 		for ; set != 0; set &= set - 1 {
 			c := word<<6 | bits.TrailingZeros64(set)
 			for i := r.head[c]; i >= 0; i = r.link[i] {
-				r.emit(&r.pending[i])
+				to[0] = r.unsorted[i]
+				to = to[1:]
 			}
-		}
-	}
-}
-
-func (r *Recorder) emit(rec *Record) {
-	for _, s := range r.sinks {
-		if err := s.Record(rec); err != nil {
-			r.fail(err)
 		}
 	}
 }
@@ -182,6 +212,9 @@ func (r *Recorder) Close() error {
 	if r == nil {
 		return nil
 	}
-	r.flush()
+	if r.mixed {
+		r.sort()
+	}
+	r.pass()
 	return r.err
 }
