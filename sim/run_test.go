@@ -172,6 +172,27 @@ func TestMechanism(t *testing.T) {
 	}
 }
 
+// TestHysteresis: with evenly spaced packets the default order carries a packet
+// every 70 µs one for one, until one burst fills the buffers: from then on it
+// stays in the slow state. With the bus first it recovers.
+func TestHysteresis(t *testing.T) {
+	slow := func(policy string, first int) (share, latency float64) {
+		sc := mustLoad(t, "fig6.4", "traffic.packets=4000", "traffic.arrivals.process=constant", "traffic.arrivals.senders=1",
+			"traffic.arrivals.rate=70 µs", "policy="+policy, fmt.Sprintf("traffic.arrivals.first=%d", first))
+		r := mustRun(t, sc, Options{Check: true})
+		return float64(r.SlowShare), float64(r.Latency.Ingress.P50)
+	}
+	if s, l := slow("default", 0); s > 0.01 || l > 110 {
+		t.Errorf("undisturbed: slow %.3f of the time, latency %.1f µs; want the fast state", s, l)
+	}
+	if s, l := slow("default", 64); s < 0.99 || l < 500 {
+		t.Errorf("after a burst: slow %.3f of the time, latency %.1f µs; want the slow state to the end", s, l)
+	}
+	if s, l := slow("pci-first", 64); s > 0.01 || l > 110 {
+		t.Errorf("pci-first after a burst: slow %.3f of the time, latency %.1f µs; want the fast state", s, l)
+	}
+}
+
 // greedy is an extension that never ends once it sees its victim.
 type greedy struct{ n, victim int }
 

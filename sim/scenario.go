@@ -111,6 +111,7 @@ type ArrivalSpec struct {
 	Jitter  float64      `yaml:"jitter,omitempty" doc:"For jittered: uniform share of the mean gap, 0 to 1." min:"0" max:"1"`
 	On      des.Time     `yaml:"on,omitempty" doc:"For bursts: mean length of a burst."`
 	Off     des.Time     `yaml:"off,omitempty" doc:"For bursts: mean length of a pause."`
+	First   int          `yaml:"first,omitempty" doc:"Packets that come back to back, at the wire's rate, before the process begins: to see whether the router recovers from a burst." min:"0" max:"1000000"`
 }
 
 // SizeSpec is a mix of packet lengths, counted from the IP header on.
