@@ -45,6 +45,15 @@
 // part in 4,096. A pattern whose period still exceeds 4,096 cycles is
 // tabulated in pieces of that length, as far as somebody looks.
 //
+// # Executed firmware
+//
+// Instead of a box of known demand the processor may execute compiled code
+// (Processor.Execute, package isa). Every fetch is then an access and every
+// load or store another, in the cycle in which it is made, and what is free in
+// each cycle comes from the same tables; so executed code meets the engines to
+// the cycle. Its length is known only once it has been executed, which happens
+// from event to event.
+//
 // # Left out
 //
 // Interrupts (firmware of this family masks them and polls), the second
