@@ -353,3 +353,85 @@ func TestFaultStopsTheRun(t *testing.T) {
 		t.Error("the processor is not idle")
 	}
 }
+
+// survivor goes on after a fault.
+type survivor struct {
+	calls
+	faults []string
+}
+
+func (s *survivor) Fault(now des.Time, fault error) error {
+	s.faults = append(s.faults, fault.Error())
+	return s.next()
+}
+
+// TestFaultStopsOneCard has a program that starts something else after a wild
+// store, which its protection caught.
+func TestFaultStopsOneCard(t *testing.T) {
+	g := newRig(t, noTraffic)
+	s := &survivor{calls: *g.calls}
+	g.card.CPU.Bind(s)
+	wild, good := g.work, g.work+64
+	for at, w := range map[uint32]uint32{
+		wild: 0x91820000, wild + 4: 1, // st %r3, 0[%r0]
+		good: 0x81120000, good + 4: 1, good + 8: 1, // ld 0[%sp], %pc
+	} {
+		if err := g.card.SRAM.SetWord(at, w); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.core.Protect(0, 16, 0); err != nil {
+		t.Fatal(err)
+	}
+	s.list = nil
+	for _, at := range []uint32{wild, good} {
+		s.list = append(s.list, func() (uint32, []uint32) { return at, nil })
+	}
+	if err := s.next(); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.e.RunUntil(context.Background(), des.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	if len(s.faults) != 1 || !strings.Contains(s.faults[0], "st %r3, 0[%r0]") || len(s.ends) != 1 {
+		t.Errorf("faults %q, ends %v", s.faults, s.ends)
+	}
+}
+
+// TestExecutionAllocatesNothing looks at a card that executes while its receive
+// engine runs. (What engines do at random makes tables of new patterns.)
+func TestExecutionAllocatesNothing(t *testing.T) {
+	g := newRig(t, noTraffic)
+	// Arguments are slices, so that only what runs is counted: one long call.
+	memset, err := g.image.Symbol("memset")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.calls.list = []func() (uint32, []uint32){func() (uint32, []uint32) {
+		return memset, []uint32{g.work, 0, 1 << 18}
+	}}
+	if err := g.calls.next(); err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	step := func() {
+		if !g.card.Rx.Armed() {
+			if err := g.card.Rx.Arm(g.work+1<<17, 1600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := g.e.RunUntil(ctx, g.e.Now()+30*des.Microsecond); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 40 {
+		step()
+	}
+	before := g.calls.core.Counters().Instructions
+	if n := testing.AllocsPerRun(20, step); n > 0 {
+		t.Errorf("%v allocations in 30 µs", n)
+	}
+	if n := g.calls.core.Counters().Instructions - before; n < 10_000 {
+		t.Errorf("only %d instructions executed", n)
+	}
+}
