@@ -68,7 +68,7 @@ func TestDisassemblerAgainstLLVM(t *testing.T) {
 	mc := client(t, "llvm-mc", "llvm-mc-19", "llvm-mc-14")
 	r := rand.New(rand.NewPCG(4, 4))
 	var known, unknown []uint32
-	for range 60_000 {
+	for range 40_000 {
 		w := randomWord(r)
 		if i := isa.Decode(w); i.Kind == isa.Undefined {
 			unknown = append(unknown, w)

@@ -443,7 +443,7 @@ func word(r *rand.Rand) uint32 {
 // by others, and meet a memory bus that leaves them 0 to 2 accesses a cycle, in
 // runs of random length.
 func TestAgainstOracle(t *testing.T) {
-	rounds := 2500
+	rounds := 1500
 	if testing.Short() {
 		rounds = 500
 	}
