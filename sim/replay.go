@@ -61,7 +61,7 @@ func RunReplay(ctx context.Context, sc *Scenario, opt Options) (*Replay, error) 
 	}
 	r.Span.To = min(end, r.Span.From+TimelineSpan)
 	keep := &keeper{span: r.Span}
-	second := Options{Unmeasured: true, Expand: []Span{r.Span}, Until: r.Span.To, Sinks: []traces.Sink{keep}, Extensions: opt.Extensions}
+	second := Options{Unmeasured: true, Expand: []Span{r.Span}, Until: r.Span.To, Sinks: []traces.Sink{keep}, Extensions: opt.Extensions, Policy: opt.Policy}
 	if _, err := Run(ctx, sc, second); err != nil {
 		return r, err
 	}

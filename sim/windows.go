@@ -11,12 +11,18 @@ import (
 // p.107).
 const GraphSpan = 130 * des.Microsecond
 
-// graphLead is how long before the first receive an event graph begins.
-const graphLead = 6 * des.Microsecond
+// How long before its first receive an event graph begins: a slow one so that
+// the DMA before it is seen to end, a fast one so that three receives have room.
+const (
+	graphLead = 6 * des.Microsecond
+	fastLead  = des.Microsecond
+)
 
 // Windows finds, in a record stream, spans worth drawing: the fastest stretch
-// of one-for-one receive and send, and the longest receive run. It is a sink
-// of bounded memory.
+// of one-for-one receive and send, and the longest receive run. The fastest is
+// the one whose longest period is the shortest, for a stretch that is fast in
+// the mean only may have a pause in it, and Figure 6.4 has none (thesis p.107).
+// It is a sink of bounded memory.
 type Windows struct {
 	// Card is the ingress card to look at.
 	Card uint8
@@ -30,22 +36,31 @@ type Windows struct {
 	seen    uint64
 	backlog uint32
 	// The latest receives of an unbroken one-for-one stretch.
-	fast  [4]des.Time
+	fast  [4]received
 	n     int
 	state uint8 // what the stretch expects next
 
-	run      int
-	runStart des.Time
+	run       int
+	runStart  des.Time
+	runSecond uint64 // packet received second in the run
 
 	best, slow Window
+	longest    des.Time // longest period of the best window
 	followed   des.Time // receive of the best window's packet
+}
+
+// received is a packet whose receive has begun.
+type received struct {
+	at       des.Time
+	packet   uint64
+	departed des.Time // 0 as long as it has not
 }
 
 // Window is a span worth drawing.
 type Window struct {
 	Span
 	Found bool
-	// Period is the mean time between the receives of a fast window.
+	// Period is the mean time between the four receives of a fast window.
 	Period des.Time
 	// Run is the number of packets received in a row in a slow window.
 	Run int
@@ -77,21 +92,35 @@ func (w *Windows) Record(r *traces.Record) error {
 		w.receive(r)
 	case r.Kind == traces.KindBox && r.Event == traces.PeerToPeerStart:
 		w.send()
-	case r.Kind == traces.KindDepart && w.best.Found && r.Packet == w.best.Packet:
-		w.best.Latency = r.End - w.followed
+	case r.Kind == traces.KindDepart:
+		w.depart(r)
 	}
 	return nil
 }
 
+func (w *Windows) depart(r *traces.Record) {
+	if w.best.Found && r.Packet == w.best.Packet {
+		w.best.Latency = r.End - w.followed
+	}
+	for i := range w.fast[:w.n] {
+		if w.fast[i].packet == r.Packet {
+			w.fast[i].departed = r.End
+		}
+	}
+}
+
 func (w *Windows) receive(r *traces.Record) {
 	w.seen++
-	if w.run++; w.run == 1 {
+	switch w.run++; w.run {
+	case 1:
 		w.runStart = r.Start
+	case 2:
+		w.runSecond = r.Packet
 	}
 	looked := w.seen > w.Skip && (w.Limit == 0 || w.seen <= w.Limit)
 	if looked && w.run >= 2 && w.run > w.slow.Run {
-		if sp, ok := w.place(w.runStart); ok {
-			w.slow = Window{Span: sp, Found: true, Run: w.run, Packet: r.Packet - uint64(w.run) + 2}
+		if sp, ok := w.place(w.runStart, graphLead); ok {
+			w.slow = Window{Span: sp, Found: true, Run: w.run, Packet: w.runSecond}
 		}
 	}
 	if w.state == wantSend {
@@ -102,24 +131,36 @@ func (w *Windows) receive(r *traces.Record) {
 		copy(w.fast[:], w.fast[1:])
 		w.n--
 	}
-	w.fast[w.n] = r.Start
+	w.fast[w.n] = received{at: r.Start, packet: r.Packet}
 	w.n++
 	if w.n == len(w.fast) && looked {
-		p := (w.fast[3] - w.fast[0]) / 3
-		if !w.best.Found || p < w.best.Period {
-			if sp, ok := w.place(w.fast[0]); ok {
-				// The thesis follows packet 2. Here that is the packet received
-				// third, which has not departed yet.
-				w.best = Window{Span: sp, Found: true, Period: p, Packet: r.Packet - 1}
-				w.followed = w.fast[2]
-			}
-		}
+		w.compare()
 	}
 }
 
-// place is the window whose first receive begins at the given time.
-func (w *Windows) place(first des.Time) (Span, bool) {
-	from := max(0, first-graphLead)
+// compare takes the latest stretch for the best one if it is.
+func (w *Windows) compare() {
+	f := &w.fast
+	longest := max(f[1].at-f[0].at, f[2].at-f[1].at, f[3].at-f[2].at)
+	if w.best.Found && longest >= w.longest {
+		return
+	}
+	sp, ok := w.place(f[0].at, fastLead)
+	if !ok {
+		return
+	}
+	// The thesis follows packet 2: the one received second, whose three steps
+	// the graph shows.
+	w.longest, w.followed = longest, f[1].at
+	w.best = Window{Span: sp, Found: true, Period: (f[3].at - f[0].at) / 3, Packet: f[1].packet}
+	if f[1].departed > 0 {
+		w.best.Latency = f[1].departed - f[1].at
+	}
+}
+
+// place is the window that begins by lead before its first receive.
+func (w *Windows) place(first, lead des.Time) (Span, bool) {
+	from := max(0, first-lead)
 	sp := Span{from, from + GraphSpan}
 	if w.Within.To > w.Within.From && (sp.From < w.Within.From || sp.To > w.Within.To) {
 		return sp, false
