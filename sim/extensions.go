@@ -31,7 +31,7 @@ func (s *Simulation) extensionsOf(card int, sram *lanai.SRAM) ([]spine.Extension
 	for i := range list {
 		switch x := &list[i]; x.Kind {
 		case "ipv4":
-			e, err := router.NewIPv4(router.DefaultIPv4(), s.table, sram)
+			e, err := router.NewIPv4(s.sc.ipv4(), s.table, sram)
 			if err != nil {
 				return nil, err
 			}

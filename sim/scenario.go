@@ -67,6 +67,7 @@ type FirmwareSpec struct {
 	Batch       int                 `yaml:"batch" doc:"Packets that the router handler is given at a time; extensions can share work among them, packets wait for each other." min:"1" max:"256"`
 	BatchWait   des.Time            `yaml:"batch_wait" doc:"Longest time that a packet waits for its batch to fill."`
 	Watchdog    des.Cycles          `yaml:"watchdog" doc:"Longest run of the router handler; an extension that exceeds it is stopped and unloaded."`
+	RouterCost  string              `yaml:"router_cost" doc:"Cost of the router handler: charged (by the extension as it works, beside the table's) or table (the table's alone, as where it was measured whole)." enum:"charged,table"`
 }
 
 // CostSpec is one handler's cost.

@@ -63,7 +63,7 @@ func (s *Simulation) scheduleModel() (*schedule.Machine, []schedule.Flow, error)
 	}
 	m := &schedule.Machine{Cards: s.sc.Cards, Card: card, Bus: s.sc.busSpec(), Firmware: fw}
 	sram := lanai.NewSRAM(card.SRAMBytes)
-	ip, err := router.NewIPv4(router.DefaultIPv4(), s.table, sram)
+	ip, err := router.NewIPv4(s.sc.ipv4(), s.table, sram)
 	if err != nil {
 		return nil, nil, &InputError{err}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"spinesim/lanai"
 	"spinesim/pci"
+	"spinesim/router"
 	"spinesim/sim/des"
 	"spinesim/spine"
 	"spinesim/traces"
@@ -120,4 +121,13 @@ func chainTime(fw *spine.Spec, clock des.Frequency) des.Time {
 		return 0
 	}
 	return des.Time(float64(cycles) * float64(des.Second) / clock.Hz())
+}
+
+// ipv4 is IPv4 forwarding as package router knows it.
+func (s *Scenario) ipv4() router.IPv4Spec {
+	spec := router.DefaultIPv4()
+	if s.Firmware.RouterCost == "table" {
+		spec.Costs = router.Costs{}
+	}
+	return spec
 }
