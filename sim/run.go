@@ -410,7 +410,7 @@ func (s *Simulation) synthetic(card int, arrivals traffic.ArrivalSpec, wire traf
 		process = &burstFirst{left: n, then: then}
 	}
 	return traffic.NewSynthetic(traffic.SyntheticSpec{
-		Process: process,
+		Process:  process,
 		Arrivals: arrivals, Wire: wire, Sizes: sizes, Destinations: dest, Header: header, Carry: int(t.Carry),
 	}, s.sc.Seed, name)
 }
