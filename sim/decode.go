@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -51,8 +52,12 @@ func (d *document) mark(n *yaml.Node, file string) {
 // maxExtends bounds a chain of scenarios that extend each other.
 const maxExtends = 16
 
-// maxScenario bounds the size of a scenario file.
-const maxScenario = 1 << 20
+// maxScenario bounds the size of a scenario file, maxKeys the keys of one of
+// its mappings.
+const (
+	maxScenario = 1 << 20
+	maxKeys     = 1000
+)
 
 // parseDocument reads YAML text into a tree.
 func parseDocument(text []byte, file string) (*document, error) {
@@ -80,16 +85,34 @@ func parseDocument(text []byte, file string) (*document, error) {
 	if k := findTwice(d.root); k != nil {
 		return nil, inputErrorf("%s:%d: %s: the key is there twice", file, k.Line, k.Value)
 	}
+	if k := findCrowd(d.root); k != nil {
+		return nil, inputErrorf("%s:%d: %s: more than %d keys side by side", file, k.Line, k.Value, maxKeys)
+	}
 	return d, nil
+}
+
+// findCrowd finds the first key too many of a mapping.
+func findCrowd(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.MappingNode && len(n.Content) > 2*maxKeys {
+		return n.Content[2*maxKeys]
+	}
+	for _, c := range n.Content {
+		if k := findCrowd(c); k != nil {
+			return k
+		}
+	}
+	return nil
 }
 
 // findTwice finds a key that its mapping has already.
 func findTwice(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.MappingNode {
+		seen := make(map[string]bool, len(n.Content)/2)
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			if k, _ := child(n, n.Content[i].Value); k != n.Content[i] {
-				return n.Content[i]
+			if k := n.Content[i]; seen[k.Value] {
+				return k
 			}
+			seen[n.Content[i].Value] = true
 		}
 	}
 	for _, c := range n.Content {
@@ -159,6 +182,7 @@ func resolve(text []byte, file, dir string, depth int) (*document, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.anchor(dir)
 	k, v := child(d.root, "extends")
 	if k == nil || v.Value == "" {
 		return d, nil
@@ -179,6 +203,24 @@ func resolve(text []byte, file, dir string, depth int) (*document, error) {
 	}
 	base.merge(base.root, d.root)
 	return base, nil
+}
+
+// anchor makes the paths in a scenario file relative to that file. Those of
+// settings stay relative to the working directory.
+func (d *document) anchor(dir string) {
+	for _, path := range [][]string{{"routes", "file"}, {"traffic", "capture", "file"}} {
+		n := d.root
+		for _, key := range path {
+			if n != nil && n.Kind == yaml.MappingNode {
+				_, n = child(n, key)
+			} else {
+				n = nil
+			}
+		}
+		if n != nil && n.Kind == yaml.ScalarNode {
+			n.Value = beside(dir, n.Value)
+		}
+	}
 }
 
 // open finds a scenario by a preset's name or by a file's path.
@@ -352,7 +394,7 @@ func (d *document) decode(n *yaml.Node, v reflect.Value, path string) error {
 	case reflect.Float64:
 		t, percent := strings.CutSuffix(n.Value, "%")
 		f, err := strconv.ParseFloat(strings.TrimSpace(t), 64)
-		if err != nil {
+		if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
 			return d.errorf(n, path, "%q, want a number", n.Value)
 		}
 		if percent {

@@ -3,6 +3,7 @@ package sim
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,6 +37,17 @@ func TestMistakes(t *testing.T) {
 		{"list", "- 1\n", []string{"bad.yaml:1", "keys and values"}},
 		{"extends nothing", "extends: nowhere\n", []string{"bad.yaml:1", "extends", "nowhere", "fig6.4"}},
 		{"too big for SRAM", "card:\n  sram: 3 B\n", []string{"bad.yaml:2", "card"}},
+		{"no number", "traffic:\n  destinations: {kind: zipf, exponent: NaN}\n", []string{"bad.yaml:2", "traffic.destinations.exponent", "want a number"}},
+		{"infinite", "firmware:\n  scale: inf\n", []string{"bad.yaml:2", "firmware.scale", "want a number"}},
+		{"poll beyond 32 bits", "firmware:\n  poll: 4294967297 cycles\n", []string{"bad.yaml:2", "firmware.poll", "at most 1000000000"}},
+		{"cost beyond 32 bits", "firmware:\n  costs:\n    Peer ACK: {cycles: 4294967297 cycles, accesses: 1}\n", []string{"bad.yaml:3", "Peer ACK.cycles", "at most 1000000000"}},
+		{"accesses beyond 32 bits", "firmware:\n  costs:\n    Peer ACK: {cycles: 7 cycles, accesses: 4294967297}\n", []string{"bad.yaml:3", "Peer ACK.accesses", "at most 1000000000"}},
+		{"firmware field", "seed: 2\nfirmware:\n  header_bytes: 30 B\n", []string{"bad.yaml:3", "firmware.header_bytes", "multiples of 4"}},
+		{"firmware range", "seed: 2\nfirmware:\n  header_bytes: 1 GB\n", []string{"bad.yaml:3", "firmware.header_bytes", "20 … 1024"}},
+		{"bus field", "seed: 2\nbus:\n  clock: 1 Hz\n", []string{"bad.yaml:3", "bus.clock", "1 kHz"}},
+		{"bus timer", "seed: 2\nbus:\n  latency_timer: 2\n", []string{"bad.yaml:3", "bus.latency_timer", "32-byte burst"}},
+		{"oscillator of the last card", "card:\n  deviation: [0 ppm, 0 ppm, 0 ppm, -1000000 ppm]\n", []string{"bad.yaml:2", "card.deviation[3]", "offset"}},
+		{"very many keys", manyKeys(3000), []string{"bad.yaml:1001", "more than 1000 keys"}},
 		{"size above buffer", "traffic:\n  sizes: {kind: fixed, bytes: 9000 B}\n", []string{"bad.yaml:2", "traffic.sizes.bytes", "1536 B"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -53,6 +65,15 @@ func TestMistakes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// manyKeys is a mapping of n keys that are all different.
+func manyKeys(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "k%d: 1\n", i)
+	}
+	return b.String()
 }
 
 func TestSettings(t *testing.T) {
@@ -83,6 +104,28 @@ func TestExtends(t *testing.T) {
 	sc := mustLoad(t, b)
 	if sc.Firmware.Buffers != 9 || sc.Firmware.Credits != 2 || len(sc.Traffic.Ingress) != 4 {
 		t.Errorf("inheritance lost values: %+v", sc)
+	}
+	// Paths belong to the file that they stand in, those of settings to the
+	// working directory.
+	if err := os.Mkdir(filepath.Join(dir, "sub"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write("sub/base.yaml", "routes: {file: routes.txt}\ntraffic: {capture: {file: a.pcap, pace: link}}\n")
+	d := write("d.yaml", "extends: sub/base.yaml\n")
+	sc = mustLoad(t, d)
+	if want := filepath.Join(dir, "sub", "routes.txt"); sc.Routes.File != want {
+		t.Errorf("routes.file is %s, want %s", sc.Routes.File, want)
+	}
+	if want := filepath.Join(dir, "sub", "a.pcap"); sc.Traffic.Capture.File != want {
+		t.Errorf("traffic.capture.file is %s, want %s", sc.Traffic.Capture.File, want)
+	}
+	e := write("e.yaml", "extends: sub/base.yaml\nroutes: {file: own.txt}\n")
+	sc = mustLoad(t, e, "traffic.capture.file=here.pcap")
+	if want := filepath.Join(dir, "own.txt"); sc.Routes.File != want {
+		t.Errorf("routes.file is %s, want %s", sc.Routes.File, want)
+	}
+	if want := "here.pcap"; sc.Traffic.Capture.File != want {
+		t.Errorf("traffic.capture.file is %s, want %s", sc.Traffic.Capture.File, want)
 	}
 	loop := write("c.yaml", "extends: c.yaml\n")
 	if _, err := Load(loop); err == nil || !strings.Contains(err.Error(), "extends") {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -18,6 +19,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"spinesim/lanai"
+	"spinesim/pci"
 	"spinesim/spine"
 	"spinesim/traces"
 )
@@ -95,10 +97,6 @@ func load(text []byte, file, dir string, settings []string) (*Scenario, error) {
 		return nil, err
 	}
 	s.Extends = ""
-	if s.Traffic.Capture != nil {
-		s.Traffic.Capture.File = beside(dir, s.Traffic.Capture.File)
-	}
-	s.Routes.File = beside(dir, s.Routes.File)
 	s.Policy = withScheduleFile(s.Policy, func(file string) (string, error) { return beside(dir, file), nil })
 	path, err := s.check()
 	if err != nil {
@@ -183,40 +181,91 @@ func (s *Scenario) check() (string, error) {
 	if _, err := spine.NewPolicy(s.Policy, s.Seed, 0); err != nil {
 		return "policy", err
 	}
-	for name := range s.Firmware.Costs {
-		if !isHandler(name) {
-			return "firmware.costs." + name, fmt.Errorf("%q is not a handler, want one of %s%s", name, strings.Join(handlerNames(), ", "), nearest(name, handlerNames()))
-		}
+	if p, err := s.checkCycles(); err != nil {
+		return p, err
 	}
 	fw, err := s.firmware()
 	if err != nil {
 		return "firmware.costs", err
 	}
 	if err := fw.Validate(); err != nil {
-		return "firmware", err
+		var se *spine.SpecError
+		if errors.As(err, &se) {
+			if key, ok := hostKeys[se.Field]; ok {
+				return key, errors.New(se.Reason)
+			}
+			return "firmware." + se.Field, errors.New(se.Reason)
+		}
+		return "firmware.costs", err
 	}
 	bus := s.busSpec()
 	if err := bus.Validate(); err != nil {
-		return "bus", err
-	}
-	card, err := s.cardSpec(0)
-	if err != nil {
-		return "card", err
-	}
-	if err := card.Validate(); err != nil {
-		var se *lanai.SpecError
+		var se *pci.SpecError
 		if errors.As(err, &se) {
-			if key, ok := cardKeys[se.Field]; ok {
+			if key, ok := busKeys[se.Field]; ok {
 				return key, errors.New(se.Reason)
 			}
 		}
-		return "card", err
+		return "bus", err
+	}
+	for i := range s.Cards {
+		card, err := s.cardSpec(i)
+		if err != nil {
+			even := *s
+			even.Card.Deviation = nil
+			if _, err := even.cardSpec(i); err == nil {
+				return fmt.Sprintf("card.deviation[%d]", i), errors.New("no clock runs at such an offset")
+			}
+			return "card", err
+		}
+		if err := card.Validate(); err != nil {
+			var se *lanai.SpecError
+			if errors.As(err, &se) {
+				if key, ok := cardKeys[se.Field]; ok {
+					return key, errors.New(se.Reason)
+				}
+			}
+			return "card", err
+		}
 	}
 	return "", nil
 }
 
-// cardKeys are the keys of a scenario by the fields of a card's spec.
-var cardKeys = map[string]string{"SRAMBytes": "card.sram", "Clock": "card.clock", "Link": "card.wire", "Bus": "bus"}
+// maxCycles bounds a cost: half a minute of a LANai 4 (chosen).
+const maxCycles = 1_000_000_000
+
+// checkCycles checks the costs and the names of the handlers that have one of
+// their own.
+func (s *Scenario) checkCycles() (string, error) {
+	f := &s.Firmware
+	type cost struct {
+		path string
+		v    int64
+	}
+	costs := []cost{
+		{"firmware.poll", int64(f.Poll)}, {"firmware.vector", int64(f.Vector)}, {"firmware.watchdog", int64(f.Watchdog)},
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Costs)) {
+		path := "firmware.costs." + name
+		if !isHandler(name) {
+			return path, fmt.Errorf("%q is not a handler, want one of %s%s", name, strings.Join(handlerNames(), ", "), nearest(name, handlerNames()))
+		}
+		costs = append(costs, cost{path + ".cycles", int64(f.Costs[name].Cycles)}, cost{path + ".accesses", int64(f.Costs[name].Accesses)})
+	}
+	for _, c := range costs {
+		if c.v < 0 || c.v > maxCycles {
+			return c.path, fmt.Errorf("%d, want at most %d", c.v, maxCycles)
+		}
+	}
+	return "", nil
+}
+
+// The keys of a scenario by the fields of the specs that are made of it.
+var (
+	hostKeys = map[string]string{"host_credits": "host.credits", "host_service": "host.service"}
+	busKeys  = map[string]string{"Clock": "bus.clock", "Width": "bus.width", "LatencyTimer": "bus.latency_timer", "BurstBytes": "bus.burst"}
+	cardKeys = map[string]string{"SRAMBytes": "card.sram", "Clock": "card.clock", "Link": "card.wire", "Bus": "bus"}
+)
 
 func isHandler(name string) bool {
 	e, ok := traces.EventByName(name)

@@ -178,7 +178,7 @@ func ReadReplay(path string) (*Replay, error) {
 func scan(path string, meta func(*traces.Meta) error, each func(*traces.Record) error) error {
 	rd, err := traces.OpenReader(path)
 	if err != nil {
-		return err
+		return &InputError{err}
 	}
 	defer rd.Close()
 	if meta != nil {

@@ -78,17 +78,30 @@ func DefaultSpec() Spec {
 	}
 }
 
-// Validate names the field that is wrong and what was expected.
+// SpecError is a field of a Spec that is wrong.
+type SpecError struct {
+	Field  string // as a scenario writes it, such as "header_bytes"
+	Reason string
+}
+
+func (e *SpecError) Error() string { return e.Field + ": " + e.Reason }
+
+func bad(field, format string, a ...any) error {
+	return &SpecError{Field: field, Reason: fmt.Sprintf(format, a...)}
+}
+
+// Validate names the field that is wrong and what was expected, in a
+// *SpecError, or the handler whose cost is.
 func (s *Spec) Validate() error {
 	switch s.Receive {
 	case ReceiveSplit, ReceiveWhole, ReceiveRing:
 	default:
-		return fmt.Errorf("receive: %q, want split, whole or ring", s.Receive)
+		return bad("receive", "%q, want split, whole or ring", s.Receive)
 	}
 	switch s.Chain {
 	case ChainDMA, ChainSelf:
 	default:
-		return fmt.Errorf("dma_chain: %q, want dma or self", s.Chain)
+		return bad("dma_chain", "%q, want dma or self", s.Chain)
 	}
 	for _, f := range []struct {
 		name         string
@@ -104,20 +117,20 @@ func (s *Spec) Validate() error {
 		{"host_credits", s.HostCredits, 1, 1 << 12},
 	} {
 		if f.v < f.low || f.v > f.high {
-			return fmt.Errorf("%s: %d, want %d … %d", f.name, f.v, f.low, f.high)
+			return bad(f.name, "%d, want %d … %d", f.v, f.low, f.high)
 		}
 	}
 	if s.HeaderBytes%4 != 0 || s.AckBytes%4 != 0 {
-		return fmt.Errorf("header_bytes %d, ack_bytes %d: want multiples of 4 (the host DMA moves words)", s.HeaderBytes, s.AckBytes)
+		return bad("header_bytes", "%d, with ack_bytes %d: want multiples of 4 (the host DMA moves words)", s.HeaderBytes, s.AckBytes)
 	}
 	if s.MaxPacket <= s.HeaderBytes {
-		return fmt.Errorf("max_packet: %d, want more than header_bytes (%d)", s.MaxPacket, s.HeaderBytes)
+		return bad("max_packet", "%d, want more than header_bytes (%d)", s.MaxPacket, s.HeaderBytes)
 	}
 	if s.Batch > 1 && s.BatchWait <= 0 {
-		return fmt.Errorf("batch_wait: %v, want a time above 0", s.BatchWait)
+		return bad("batch_wait", "%v, want a time above 0", s.BatchWait)
 	}
 	if s.HostService < 0 {
-		return fmt.Errorf("host_service: %v, want a time of 0 or more", s.HostService)
+		return bad("host_service", "%v, want a time of 0 or more", s.HostService)
 	}
 	return s.Costs.Validate()
 }
