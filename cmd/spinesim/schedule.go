@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"spinesim/sim"
+	"spinesim/sim/study"
 	"spinesim/spine"
 	"spinesim/spine/schedule"
 )
@@ -42,7 +43,8 @@ func newSchedule() *cobra.Command {
 	var f scenarioFlags
 	var opt schedule.Options
 	var file, out string
-	var asJSON, run, asIs, check bool
+	var asJSON, run, asIs, check, against bool
+	var workers int
 	var packets uint64
 	c := &cobra.Command{
 		Use:   "schedule",
@@ -55,6 +57,8 @@ left is told.
 --out writes the cycle as a file that you can edit; --file reads one, checks it,
 and takes it instead. --run runs the cycle: with a source that never pauses, so
 that the gap is the cycle's own, or with --as-is under the scenario's traffic.
+--against compares static and hybrid cycles with dynamic policies under regular,
+jittered, bursty and mixed traffic, and looks for the break-even.
 Policies "static", "hybrid" and "static:file=FILE" run cycles anywhere else.`,
 		Example: `  spinesim schedule
   spinesim schedule --json --set traffic.sizes.kind=imix --cycle 4
@@ -66,6 +70,9 @@ Policies "static", "hybrid" and "static:file=FILE" run cycles anywhere else.`,
 			}
 			if opt.Nodes < 1 {
 				return usagef("--nodes: %d, want at least 1", opt.Nodes)
+			}
+			if against {
+				return scheduleAgainst(c, &f, packets, workers, asJSON)
 			}
 			if packets > 0 {
 				f.settings = append(f.settings, fmt.Sprintf("traffic.packets=%d", packets))
@@ -134,9 +141,33 @@ Policies "static", "hybrid" and "static:file=FILE" run cycles anywhere else.`,
 	c.Flags().BoolVar(&run, "run", false, "run the schedule")
 	c.Flags().BoolVar(&asIs, "as-is", false, "with --run: under the scenario's traffic instead of a source that never pauses")
 	c.Flags().BoolVar(&check, "check", false, "with --run: check every invariant")
-	c.Flags().Uint64Var(&packets, "packets", 0, "with --run: packets offered to each ingress card; 0 for the scenario's")
+	c.Flags().BoolVar(&against, "against", false, "compare static with dynamic schedules under several kinds of traffic")
+	c.Flags().IntVar(&workers, "workers", 0, "with --against: runs that go on at once; 0 for one a processor")
+	c.Flags().Uint64Var(&packets, "packets", 0, "with --run: packets offered to each ingress card, 0 for the scenario's; with --against: those of a run, 0 for 10,000")
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	c.MarkFlagsMutuallyExclusive("against", "run")
+	c.MarkFlagsMutuallyExclusive("against", "file")
+	c.MarkFlagsMutuallyExclusive("against", "out")
 	return c
+}
+
+// scheduleAgainst compares static with dynamic schedules.
+func scheduleAgainst(c *cobra.Command, f *scenarioFlags, packets uint64, workers int, asJSON bool) error {
+	sc, err := f.load()
+	if err != nil {
+		return err
+	}
+	bar, tell := newBar(c, "static against dynamic")
+	defer bar.end()
+	r, err := study.Schedules(c.Context(), sc, study.SchedulesOptions{Packets: packets, Workers: workers, Progress: tell})
+	bar.end()
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return writeJSON(c.OutOrStdout(), r)
+	}
+	return r.WriteText(c.OutOrStdout())
 }
 
 // runPlan runs a plan. The result so far comes with the error when the run was

@@ -113,6 +113,11 @@ func (t *timing) box(h traces.Event, polls int) des.Time {
 // A poll's outcome is the queue's state at its end, so a handler that waits for
 // hardware begins half a poll late on average: that is what the model charges.
 func Build(m *Machine, flows []Flow, k int, polls bool) (*Problem, error) {
+	return build(m, flows, k, polls, false)
+}
+
+// build makes the problem; ownBus gives every card a bus of its own.
+func build(m *Machine, flows []Flow, k int, polls, ownBus bool) (*Problem, error) {
 	if err := m.Validate(); err != nil {
 		return nil, err
 	}
@@ -122,7 +127,7 @@ func Build(m *Machine, flows []Flow, k int, polls bool) (*Problem, error) {
 	if k < 1 || k > MaxPackets {
 		return nil, fmt.Errorf("a cycle of %d packets, want 1 … %d", k, MaxPackets)
 	}
-	b := &builder{timing: timing{m: m}, p: &Problem{Packets: k}, cards: m.Cards}
+	b := &builder{timing: timing{m: m}, p: &Problem{Packets: k}, cards: m.Cards, ownBus: ownBus}
 	if polls {
 		b.poll = m.cycles(float64(m.Firmware.Costs.Poll.Cycles))
 	}
@@ -170,6 +175,7 @@ type builder struct {
 	p         *Problem
 	half      des.Time
 	cards     int
+	ownBus    bool
 	receives  [spine.MaxCards]bool
 	sources   [spine.MaxCards][]uint8
 	packets   []built
@@ -212,6 +218,14 @@ func (b *builder) device(x *built, card uint8, k hardware, name, resource string
 
 func (b *builder) edge(from, to int, after des.Time, height int) {
 	b.p.Edges = append(b.p.Edges, Edge{From: from, To: to, After: after, Height: height})
+}
+
+// bus names the bus that a card's engine moves data over.
+func (b *builder) bus(card uint8) string {
+	if b.ownBus {
+		return fmt.Sprintf("bus of card %d", card)
+	}
+	return "bus"
 }
 
 // both tells whether a card receives and sends, so that its DMA engine carries
@@ -303,13 +317,13 @@ func (b *builder) packet(s packetSpec) error {
 	}
 	b.handler(&x, in, traces.DMAStartHeader, 1)
 	if body.took > 0 {
-		b.device(&x, in, moveBody, traces.TransferBody.String(), "bus", body.took, body.lead())
+		b.device(&x, in, moveBody, traces.TransferBody.String(), b.bus(in), body.took, body.lead())
 		b.edge(x.run[last], x.hard[moveBody], 0, 0)
 		b.edge(x.hard[moveBody], x.run[traces.DMAStartHeader], -b.half, 0)
 	} else {
 		b.edge(x.run[last], x.run[traces.DMAStartHeader], 0, 0)
 	}
-	b.device(&x, in, moveHeader, traces.TransferHeader.String(), "bus", header.took, header.lead())
+	b.device(&x, in, moveHeader, traces.TransferHeader.String(), b.bus(in), header.took, header.lead())
 	b.edge(x.run[traces.DMAStartHeader], x.hard[moveHeader], 0, 0)
 	b.claim(in, x.run[traces.PeerToPeerStart], x.hard[moveHeader], b.half, 0)
 
@@ -326,7 +340,7 @@ func (b *builder) packet(s packetSpec) error {
 	}
 	b.handler(&x, out, traces.AckSend, ackPolls)
 	b.edge(x.run[traces.WireOutputDone], x.run[traces.AckSend], 0, 0)
-	b.device(&x, out, moveAck, traces.TransferAck.String(), "bus", ack.took, ack.lead())
+	b.device(&x, out, moveAck, traces.TransferAck.String(), b.bus(out), ack.took, ack.lead())
 	b.edge(x.run[traces.AckSend], x.hard[moveAck], 0, 0)
 	b.claim(out, x.run[traces.AckSend], x.hard[moveAck], ackLead, 1)
 	b.handler(&x, in, traces.PeerAck, 1)

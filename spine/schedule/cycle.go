@@ -82,7 +82,14 @@ func guard(m *Machine, r role, h traces.Event) Step {
 			return run(h, spine.GuardWait, 0)
 		}
 		return run(h, spine.GuardKnown, 0)
-	case traces.PeerToPeerStart, traces.DMAStartHeader, traces.WireOutputDone, traces.ToHost:
+	case traces.PeerToPeerStart, traces.DMAStartHeader, traces.ToHost:
+		return run(h, spine.GuardWait, 0)
+	case traces.WireOutputDone:
+		if r.receives {
+			// Packets to send out come when they come: waiting for the wire
+			// would hold up those that are received.
+			return run(h, spine.GuardLook, 0)
+		}
 		return run(h, spine.GuardWait, 0)
 	case traces.WireOutputStart:
 		if len(r.sources) == 0 {
@@ -136,7 +143,8 @@ func (s *Schedule) steps(m *Machine, card uint8, r role) []Step {
 				st = run(op.Handler, spine.GuardWait, headerPatience)
 			}
 		case traces.PeerAck:
-			if s.soon(m, o.op) {
+			// A card that sends others' packets out as well is not that regular.
+			if len(r.sources) == 0 && s.soon(m, o.op) {
 				st = run(op.Handler, spine.GuardWait, ackPatience)
 			}
 		case traces.PeerToPeerStart:

@@ -78,6 +78,9 @@ type Result struct {
 	PredictedUS float64 `json:"predicted_gap_us"`
 	Gantt       []Bar   `json:"gantt"`
 
+	// Plan is the cycle as steps. Where several cards receive, it is each
+	// card's best order with the bus to itself: their cycles are not in step,
+	// as those of the Gantt picture are.
 	Plan     *Plan     `json:"-"`
 	Schedule *Schedule `json:"-"`
 	Problem  *Problem  `json:"-"`
@@ -130,6 +133,11 @@ func Synthesise(m *Machine, flows []Flow, opt Options) (*Result, error) {
 		Gantt: s.gantt(), Plan: s.plan(m, flows, opt.Hybrid), Schedule: s, Problem: p,
 	}
 	r.Needs = s.needs(m)
+	if r.Ingress > 1 {
+		if r.Plan, err = planAlone(m, flows, k, opt); err != nil {
+			return nil, err
+		}
+	}
 	r.MemoryUS = each(withMemory - s.Interval)
 	r.BusUS = each(withBoth - withMemory)
 	r.PredictedUS = each(withBoth)
@@ -137,6 +145,22 @@ func Synthesise(m *Machine, flows []Flow, opt Options) (*Result, error) {
 		return nil, fmt.Errorf("the synthesised cycle does not pass its own check: %w", err)
 	}
 	return r, nil
+}
+
+// planAlone makes the cards' steps where several receive. They contend for the
+// bus, but nothing keeps their cycles in step, so that a place in the order that
+// relies on another card's turn is worth nothing. Each card's order is the one
+// that is best with the bus to itself.
+func planAlone(m *Machine, flows []Flow, k int, opt Options) (*Plan, error) {
+	p, err := build(m, flows, k, true, true)
+	if err != nil {
+		return nil, err
+	}
+	s, err := Solve(p, SolveOptions{Nodes: opt.Nodes})
+	if err != nil {
+		return nil, err
+	}
+	return s.plan(m, flows, opt.Hybrid), nil
 }
 
 // inARow is the cycle of one packet, k times, as a seed for one of k packets.
@@ -286,7 +310,7 @@ func (s *Schedule) streams(m *Machine) []stream {
 		from, to := s.Start[i]+o.Lead, s.Start[i]+o.Time
 		switch {
 		case o.Handler != traces.NoEvent || to <= from:
-		case o.Resource >= 0 && s.p.Resources[o.Resource] == "bus":
+		case o.Resource >= 0 && strings.HasPrefix(s.p.Resources[o.Resource], "bus"):
 			out = append(out, stream{o.Card, from, to, bus})
 			if peer, ok := s.target(i); ok {
 				out = append(out, stream{peer, from, to, bus})
@@ -483,7 +507,8 @@ func (r *Result) WriteText(w io.Writer) error {
 	}
 	row("contention", "memory %+.2f µs, bus %+.2f µs: predicted gap %.2f µs", r.MemoryUS, r.BusUS, r.PredictedUS)
 	if r.Ingress > 1 {
-		row("", "%d cards contend for the bus and chop each other's transfers, which is not counted", r.Ingress)
+		row("", "%d cards contend for the bus and chop each other's transfers, which is not counted;", r.Ingress)
+		row("", "the steps are each card's best order with the bus to itself, for their cycles are not in step")
 	}
 	if err := t.Flush(); err != nil {
 		return err
