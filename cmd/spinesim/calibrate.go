@@ -34,6 +34,9 @@ the simulated processor, and their cycles become the cost table.`,
 			if err != nil {
 				return err
 			}
+			if err := checkOutput("--out", out); err != nil {
+				return err
+			}
 			switch from {
 			case "figures":
 			case "firmware":
@@ -53,7 +56,7 @@ the simulated processor, and their cycles become the cost table.`,
 			r, err := study.Calibrate(c.Context(), sc, opt)
 			bar.end()
 			if err != nil {
-				return err
+				return stopped(err)
 			}
 			if out != "" {
 				if err := writeFile(out, func(w io.Writer) error { return r.WriteScenario(w, f.name) }); err != nil {

@@ -52,6 +52,15 @@ func TestMistakes(t *testing.T) {
 		{[]string{"run", "--set", "firmware.buffers"}, "path=value"},
 		{[]string{"run", "--packets", "10", "--record", "r.unknown"}, "r.unknown"},
 		{[]string{"run", "--packets", "10", "--wires", filepath.Join("absent", "w.pcapng")}, "--wires"},
+		{[]string{"run", "--packets", "10", "--wires", dir}, "is a directory"},
+		{[]string{"run", "--packets", "10", "--memprofile", filepath.Join("absent", "m")}, "--memprofile"},
+		{[]string{"run", "--packets", "10", "--sample", "1 ms=" + filepath.Join("absent", "s.pb.gz")}, "--sample"},
+		{[]string{"report", "--out", filepath.Join("absent", "r.html")}, "--out"},
+		{[]string{"report", "--out", dir}, "is a directory"},
+		{[]string{"calibrate", "--out", filepath.Join("absent", "f.yaml")}, "--out"},
+		{[]string{"replay", capture}, "c.pcap"},
+		{[]string{"replay", capture, "--policy", "pci-first"}, "c.pcap"},
+		{[]string{"replay", dir}, "not that of a record"},
 		{[]string{"replay", "absent.parquet"}, "absent.parquet"},
 		{[]string{"replay", foreign}, "x.parquet"},
 		{[]string{"replay", foreign, "--policy", "pci-first"}, "x.parquet"},
@@ -163,5 +172,21 @@ func TestReplay(t *testing.T) {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("side by side lacks %q:\n%s", want, stdout)
 		}
+	}
+}
+
+// TestInterrupted: a command that keeps nothing of an interrupted run says so.
+func TestInterrupted(t *testing.T) {
+	t.Chdir(t.TempDir())
+	ctx, stop := context.WithCancel(context.Background())
+	stop()
+	for _, args := range [][]string{{"calibrate", "--out", "f.yaml"}, {"predict"}, {"replay"}} {
+		var o, e bytes.Buffer
+		if code := run(ctx, args, &o, &e); code != 1 || !strings.Contains(e.String(), "interrupted") || strings.Count(e.String(), "\n") != 1 {
+			t.Errorf("spinesim %q: status %d, %q, want 1 and one line that says it was interrupted", args, code, e.String())
+		}
+	}
+	if _, err := os.Stat("f.yaml"); err == nil {
+		t.Error("calibrate wrote a scenario without a fit")
 	}
 }

@@ -38,6 +38,25 @@ func writeFile(path string, write func(io.Writer) error) error {
 	return os.Rename(f.Name(), path)
 }
 
+// checkOutput refuses, before any work is done, a path where no file can
+// appear. An empty path is none.
+func checkOutput(flag, path string) error {
+	if path == "" {
+		return nil
+	}
+	if st, err := os.Stat(path); err == nil && st.IsDir() {
+		return usagef("%s: %s is a directory", flag, path)
+	}
+	st, err := os.Stat(filepath.Dir(path))
+	if err != nil {
+		return usagef("%s: %w", flag, err)
+	}
+	if !st.IsDir() {
+		return usagef("%s: %s is not a directory", flag, filepath.Dir(path))
+	}
+	return nil
+}
+
 // makeDir makes the directory for results.
 func makeDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -40,7 +40,7 @@ same with pci-first. Nothing is fitted here.`,
 			r, err := study.Predict(c.Context(), sc, machines, opt)
 			bar.end()
 			if err != nil {
-				return err
+				return stopped(err)
 			}
 			if f.asJSON {
 				return writeJSON(c.OutOrStdout(), r)

@@ -16,6 +16,9 @@ func addProfiling(root *cobra.Command) {
 	root.PersistentFlags().StringVar(&mem, "memprofile", "", "write a heap profile of the simulator itself to this file")
 	var f *os.File
 	root.PersistentPreRunE = func(*cobra.Command, []string) error {
+		if err := checkOutput("--memprofile", mem); err != nil {
+			return err
+		}
 		if cpu == "" {
 			return nil
 		}

@@ -173,6 +173,7 @@ func (o *replayOutput) record(r *sim.Replay) error {
 		}
 		for i := range r.Records {
 			if err := w.Record(&r.Records[i]); err != nil {
+				w.Abort()
 				return err
 			}
 		}
@@ -222,7 +223,7 @@ func replayAgain(c *cobra.Command, path string, settings []string, out *replayOu
 	a, err := sim.RunAgain(c.Context(), path, settings, func(n int) { bar.set(int64(n)) })
 	bar.end()
 	if err != nil {
-		return readError(err)
+		return stopped(readError(err))
 	}
 	if out.asJSON {
 		return writeJSON(c.OutOrStdout(), a)

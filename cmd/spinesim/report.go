@@ -42,6 +42,9 @@ records: of a longer run, those round the longest receive run, or those between
 			if events < 1 || events > report.MostEvents {
 				return usagef("--events %d, want 1 to %d", events, report.MostEvents)
 			}
+			if err := checkOutput("--out", out); err != nil {
+				return err
+			}
 			from, to, err := span.window()
 			if err != nil {
 				return err

@@ -65,6 +65,9 @@ timer's interrupt would see, with what it gets wrong; the exact one is
 			opt := sim.Options{Check: check, Stepping: stepping}
 			var out *os.File
 			if wires != "" {
+				if err := checkOutput("--wires", wires); err != nil {
+					return err
+				}
 				if out, err = os.CreateTemp(filepath.Dir(wires), ".spinesim-*"); err != nil {
 					return usagef("--wires: %w", err)
 				}

@@ -48,6 +48,9 @@ func (f *sampleFlags) sinks(c *cobra.Command, seed uint64) ([]traces.Sink, error
 		if !ok || file == "" {
 			return nil, usagef("--sample %s: want PERIOD=FILE, such as \"1 ms=samples.pb.gz\"", spec)
 		}
+		if err := checkOutput("--sample", file); err != nil {
+			return nil, err
+		}
 		s := traces.Sampling{First: first, Jitter: f.jitter, Seed: seed, Masked: masked}
 		if err := s.Period.UnmarshalText([]byte(text)); err != nil {
 			return nil, usagef("--sample %s: %w", spec, err)

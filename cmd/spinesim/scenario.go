@@ -171,7 +171,9 @@ func scenarioCheck() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				fmt.Fprintf(c.OutOrStdout(), "%s: ok, hash %s\n", a, h)
+				if _, err := fmt.Fprintf(c.OutOrStdout(), "%s: ok, hash %s\n", a, h); err != nil {
+					return err
+				}
 			}
 			return nil
 		},
