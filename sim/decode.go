@@ -1,9 +1,11 @@
 package sim
 
 import (
+	"bytes"
 	"encoding"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -64,8 +66,15 @@ func parseDocument(text []byte, file string) (*document, error) {
 	if len(text) > maxScenario {
 		return nil, inputErrorf("%s: %d bytes, want at most %d", file, len(text), maxScenario)
 	}
-	var n yaml.Node
-	if err := yaml.Unmarshal(text, &n); err != nil {
+	var n, more yaml.Node
+	in := yaml.NewDecoder(bytes.NewReader(text))
+	if err := in.Decode(&n); err != nil && err != io.EOF {
+		return nil, inputErrorf("%s: %s", file, strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	switch err := in.Decode(&more); {
+	case err == nil:
+		return nil, inputErrorf("%s:%d: a second document, want one", file, more.Line)
+	case err != io.EOF:
 		return nil, inputErrorf("%s: %s", file, strings.TrimPrefix(err.Error(), "yaml: "))
 	}
 	d := &document{where: map[*yaml.Node]string{}}

@@ -47,6 +47,7 @@ func TestMistakes(t *testing.T) {
 		{"bus field", "seed: 2\nbus:\n  clock: 1 Hz\n", []string{"bad.yaml:3", "bus.clock", "1 kHz"}},
 		{"bus timer", "seed: 2\nbus:\n  latency_timer: 2\n", []string{"bad.yaml:3", "bus.latency_timer", "32-byte burst"}},
 		{"oscillator of the last card", "card:\n  deviation: [0 ppm, 0 ppm, 0 ppm, -1000000 ppm]\n", []string{"bad.yaml:2", "card.deviation[3]", "offset"}},
+		{"two documents", "seed: 1\n---\nseed: 2\n", []string{"bad.yaml:2", "a second document"}},
 		{"very many keys", manyKeys(3000), []string{"bad.yaml:1001", "more than 1000 keys"}},
 		{"size above buffer", "traffic:\n  sizes: {kind: fixed, bytes: 9000 B}\n", []string{"bad.yaml:2", "traffic.sizes.bytes", "1536 B"}},
 	} {
