@@ -120,9 +120,15 @@ func (o *orbit) table(w work) *pollTable {
 			return &o.polls[i]
 		}
 	}
-	if len(o.polls) < maxPollTables {
-		o.polls = append(o.polls, pollTable{w: w})
-		return &o.polls[len(o.polls)-1]
+	if n := len(o.polls); n < maxPollTables {
+		if n < cap(o.polls) {
+			o.polls = o.polls[:n+1] // with the memory of a table before
+		} else {
+			o.polls = append(o.polls, pollTable{})
+		}
+		t := &o.polls[n]
+		t.w, t.length = w, t.length[:0]
+		return t
 	}
 	t := &o.polls[o.evict]
 	o.evict = (o.evict + 1) % maxPollTables

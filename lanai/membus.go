@@ -72,17 +72,19 @@ type MemoryBus struct {
 
 	lengths [numLengths]length
 	orbits  map[uint64]*orbit
+	spare   []*orbit             // forgotten ones
 	recent  [recentOrbits]*orbit // some of them, by a hash of the state
 	quiet   *orbit               // of state 0, where no engine asks
 	granted [numEngines]int64    // up to cycle at
 }
 
-// maxOrbits and maxCells bound the orbits kept; beyond them all are forgotten
-// and made anew as needed. Round paces need some hundreds with a few dozen
-// cells each.
+// maxOrbits and maxCells bound the orbits kept, to some 4 MB a card where they
+// are short and 15 MB at most; beyond them all are forgotten and made anew as
+// needed, the short ones in the same memory. Round paces need some hundreds
+// with a few dozen cells each.
 const (
-	maxOrbits = 1 << 13
-	maxCells  = 1 << 20
+	maxOrbits = 1 << 11
+	maxCells  = 1 << 18
 )
 
 // recentOrbits is how many places there are for orbits that were used lately: a
@@ -151,7 +153,13 @@ func (m *MemoryBus) orbitOf(state uint64) *orbit {
 		if len(m.orbits) >= maxOrbits || m.arb.cells >= maxCells {
 			m.forget()
 		}
-		o = newOrbit(&m.arb, state)
+		if n := len(m.spare) - 1; n >= 0 {
+			o = m.spare[n]
+			m.spare = m.spare[:n]
+		} else {
+			o = &orbit{cells: make([]cell, 0, firstCells/2), frees: make([]int32, 0, firstCells/2)}
+		}
+		o.init(&m.arb, state)
 		m.orbits[state] = o
 	}
 	if state == 0 {
@@ -163,6 +171,11 @@ func (m *MemoryBus) orbitOf(state uint64) *orbit {
 
 // forget lets go of all orbits. The present segment keeps its own.
 func (m *MemoryBus) forget() {
+	for _, o := range m.orbits {
+		if o != m.orb && o != m.quiet && len(o.cells) <= firstCells {
+			m.spare = append(m.spare, o)
+		}
+	}
 	clear(m.orbits)
 	clear(m.recent[:])
 	clear(m.lengths[:])

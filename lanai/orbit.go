@@ -125,12 +125,14 @@ type orbit struct {
 	evict  int
 }
 
-func newOrbit(a *arbiter, state uint64) *orbit {
-	o := &orbit{arb: a, cells: make([]cell, 1, firstCells/2), frees: make([]int32, 1, firstCells/2), start: unpack(state)}
-	o.cells[0].state = state
-	o.idle = state == 0 && a.slots >= 2
+// init makes o the orbit of a state, in the memory that it has.
+func (o *orbit) init(a *arbiter, state uint64) {
+	*o = orbit{
+		arb: a, start: unpack(state), idle: state == 0 && a.slots >= 2,
+		cells: append(o.cells[:0], cell{state: state}), frees: append(o.frees[:0], 0),
+		inv: o.inv[:0], polls: o.polls[:0],
+	}
 	o.extend(firstCells)
-	return o
 }
 
 // extend works cells out up to k, as far as the table goes.
@@ -291,8 +293,8 @@ func (o *orbit) firstFree(v int64) int64 {
 	if o.period == 0 {
 		return o.first(colFree, v)
 	}
-	if o.inv == nil {
-		o.inv = make([]int32, o.frees[len(o.frees)-1]+1)
+	if len(o.inv) == 0 {
+		o.inv = append(o.inv, make([]int32, o.frees[len(o.frees)-1]+1)...)
 		k := int32(0)
 		for v := range o.inv {
 			for o.frees[k] < int32(v) {
