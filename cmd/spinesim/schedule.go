@@ -61,7 +61,7 @@ that the gap is the cycle's own, or with --as-is under the scenario's traffic.
 jittered, bursty and mixed traffic, and looks for the break-even.
 Policies "static", "hybrid" and "static:file=FILE" run cycles anywhere else.`,
 		Example: `  spinesim schedule
-  spinesim schedule --json --set traffic.sizes.kind=imix --cycle 4
+  spinesim schedule --json --set traffic.sizes.kind=imix --cycle 2
   spinesim schedule --out mine.yaml && spinesim schedule --file mine.yaml --run --check`,
 		Args: wrapArgs(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -70,6 +70,9 @@ Policies "static", "hybrid" and "static:file=FILE" run cycles anywhere else.`,
 			}
 			if opt.Nodes < 1 {
 				return usagef("--nodes: %d, want at least 1", opt.Nodes)
+			}
+			if against && (run || file != "" || out != "") {
+				return usagef("--against makes cycles of its own: it goes with none of --run, --file and --out")
 			}
 			if against {
 				return scheduleAgainst(c, &f, packets, workers, asJSON)
@@ -145,9 +148,6 @@ Policies "static", "hybrid" and "static:file=FILE" run cycles anywhere else.`,
 	c.Flags().IntVar(&workers, "workers", 0, "with --against: runs that go on at once; 0 for one a processor")
 	c.Flags().Uint64Var(&packets, "packets", 0, "with --run: packets offered to each ingress card, 0 for the scenario's; with --against: those of a run, 0 for 10,000")
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
-	c.MarkFlagsMutuallyExclusive("against", "run")
-	c.MarkFlagsMutuallyExclusive("against", "file")
-	c.MarkFlagsMutuallyExclusive("against", "out")
 	return c
 }
 
