@@ -78,7 +78,7 @@ type Measures struct {
 
 	received, forwarded, toHost uint64
 	copies                      uint64
-	dropped                     [NumReasons]uint64
+	dropped, handed             [NumReasons]uint64 // handed to the host, that is
 
 	// Means over all ingress cards; their histograms are merged at the end.
 	gap, ingress, total, upstream, dmaStep, occupancy, transfer stats.Batches
@@ -435,6 +435,10 @@ func (m *Measures) leave(r *Record) error {
 	} else if int(r.Peer) < len(m.cards) && m.cards[r.Peer] != nil {
 		l = m.cards[r.Peer].lane
 	}
+	reason := r.Reason
+	if int(reason) >= NumReasons {
+		reason = ReasonNone
+	}
 	switch r.Verdict {
 	case VerdictForwarded:
 		m.forwarded++
@@ -447,14 +451,11 @@ func (m *Measures) leave(r *Record) error {
 		}
 	case VerdictToHost:
 		m.toHost++
+		m.handed[reason]++
 		if l != nil {
 			l.toHost++
 		}
 	case VerdictDropped:
-		reason := r.Reason
-		if int(reason) >= NumReasons {
-			reason = ReasonNone
-		}
 		m.dropped[reason]++
 		if l != nil {
 			l.dropped[reason]++

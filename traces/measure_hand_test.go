@@ -406,13 +406,17 @@ func TestLossAndWaitsByHand(t *testing.T) {
 	drop(1, ReasonFIFOFull, 10)
 	drop(2, ReasonFIFOFull, 11)
 	drop(3, ReasonTTLExpired, 12)
-	h.at(0, KindLeave, 4, 13).Verdict = VerdictToHost
+	up := h.at(0, KindLeave, 4, 13)
+	up.Verdict, up.Reason = VerdictToHost, ReasonNoRoute
 	h.at(1, KindLeave, 5, 14).Verdict = VerdictForwarded
 	h.wait(0, ReasonNoCredit, 5, 5, 8, 9)    // 3 for the credit, then 1 for the dispatcher
 	h.wait(0, ReasonNoCredit, 6, 15, 20, 20) // 5
 	h.wait(0, ReasonLowerPriority, 6, 20, 20, 22)
 	r := measure(t, h.sorted(), MeasureSpec{})
 	if diff := cmp.Diff(map[string]uint64{"FIFO full": 2, "TTL expired": 1}, r.Dropped); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(map[string]uint64{"no route": 1}, r.ToHostBy); diff != "" {
 		t.Error(diff)
 	}
 	near(t, "loss", r.Loss, 0.5)

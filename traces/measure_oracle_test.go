@@ -7,6 +7,8 @@ import (
 	"sort"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"spinesim/sim/des"
 	"spinesim/sim/stats"
 )
@@ -593,12 +595,18 @@ func (c checker) counts(o *oracle, r *Result) {
 	if got != want {
 		c.t.Errorf("%s: received, forwarded, to host %v, want %v", c.name, got, want)
 	}
-	dropped := map[string]uint64{}
-	for _, x := range o.where(func(r *Record) bool { return r.Kind == KindLeave && r.Verdict == VerdictDropped }) {
-		dropped[x.Reason.String()]++
+	by := func(v Verdict) map[string]uint64 {
+		n := map[string]uint64{}
+		for _, x := range o.where(func(r *Record) bool { return r.Kind == KindLeave && r.Verdict == v }) {
+			n[x.Reason.String()]++
+		}
+		return n
 	}
-	if fmt.Sprint(dropped) != fmt.Sprint(r.Dropped) {
-		c.t.Errorf("%s: dropped %v, want %v", c.name, r.Dropped, dropped)
+	if d := cmp.Diff(by(VerdictDropped), r.Dropped); d != "" {
+		c.t.Errorf("%s: dropped (-want +got):\n%s", c.name, d)
+	}
+	if d := cmp.Diff(by(VerdictToHost), r.ToHostBy); d != "" {
+		c.t.Errorf("%s: handed to the host (-want +got):\n%s", c.name, d)
 	}
 	c.real("loss", r.Loss, float64(leave(VerdictDropped))/float64(want[0]))
 }

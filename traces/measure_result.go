@@ -18,9 +18,10 @@ type Result struct {
 	Received  uint64            `json:"received"`   // packets that arrived, lost ones included
 	Forwarded uint64            `json:"forwarded"`
 	ToHost    uint64            `json:"to_host"`
-	Copies    uint64            `json:"copies,omitempty"` // packets that came into being by flooding others
-	Dropped   map[string]uint64 `json:"dropped"`          // by the reason's name
-	Loss      Real              `json:"loss"`             // dropped / received
+	ToHostBy  map[string]uint64 `json:"to_host_by,omitempty"` // by the reason's name
+	Copies    uint64            `json:"copies,omitempty"`     // packets that came into being by flooding others
+	Dropped   map[string]uint64 `json:"dropped"`              // by the reason's name
+	Loss      Real              `json:"loss"`                 // dropped / received
 
 	Figures
 
@@ -480,6 +481,7 @@ func (m *Measures) result(end des.Time) (*Result, error) {
 	var lost uint64
 	r.Dropped, lost = dropCounts(&m.dropped)
 	r.Loss = ratio(lost, m.received)
+	r.ToHostBy, _ = dropCounts(&m.handed)
 
 	var lanes []*lane
 	for i, c := range m.cards {

@@ -41,6 +41,9 @@ func (r *Result) WriteText(w io.Writer) error {
 	row := func(name, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
 	row("packets", "%d received, %d forwarded, %d to the host, %s dropped in %v s",
 		r.Received, r.Forwarded, r.ToHost, percent(r.Loss), r.Observed)
+	for _, reason := range sortedKeys(r.ToHostBy) {
+		row("  to the host", "%d: %s", r.ToHostBy[reason], reason)
+	}
 	for _, reason := range sortedKeys(r.Dropped) {
 		row("  dropped", "%d: %s", r.Dropped[reason], reason)
 	}

@@ -50,7 +50,11 @@ func summarise(w io.Writer, r *sim.Result) error {
 		fmt.Fprintf(t, "%s\t"+format+"\n", append([]any{name}, args...)...)
 	}
 	row("scenario", "%s, policy %s, seed %d", r.Scenario, r.Policy, r.Seed)
-	row("packets", "%d in, %d forwarded, %d to host, dropped: %s", r.Received, r.Forwarded, r.ToHost, counted(r.Dropped))
+	why := ""
+	if len(r.ToHostBy) > 0 {
+		why = " (" + counted(r.ToHostBy) + ")"
+	}
+	row("packets", "%d in, %d forwarded, %d to host%s, dropped: %s", r.Received, r.Forwarded, r.ToHost, why, counted(r.Dropped))
 	if len(r.Skipped) > 0 {
 		row("skipped", "%s", counted(r.Skipped))
 	}
