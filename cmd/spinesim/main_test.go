@@ -190,3 +190,38 @@ func TestInterrupted(t *testing.T) {
 		t.Error("calibrate wrote a scenario without a fit")
 	}
 }
+
+// TestRecordWindow: a run records no more than its window.
+func TestRecordWindow(t *testing.T) {
+	t.Chdir(t.TempDir())
+	lines := func(args ...string) int {
+		t.Helper()
+		args = append([]string{"run", "--packets", "400", "--set", "traffic.arrivals.rate=20000 packets/s", "--record", "w.csv"}, args...)
+		if code, _, stderr := spinesim(args...); code != 0 {
+			t.Fatalf("%q: %s", args, stderr)
+		}
+		b, err := os.ReadFile("w.csv")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Count(string(b), "\n")
+	}
+	all := lines()
+	for _, w := range [][]string{
+		{"--record-from", "5 ms", "--record-to", "6 ms"},
+		{"--record-after", "200"},
+		{"--record-around-gap", "2"},
+		{"--record-before-drop", "30"},
+	} {
+		if n := lines(w...); n < 20 || n > all*3/4 {
+			t.Errorf("%q: %d lines of %d", w, n, all)
+		}
+	}
+	few := lines("--record-from", "5 ms", "--record-to", "6 ms")
+	if polls := lines("--record-from", "5 ms", "--record-to", "6 ms", "--record-polls"); polls < few+5000 {
+		t.Errorf("%d lines with single polls, %d without", polls, few)
+	}
+	if code, _, stderr := spinesim("run", "--record", "w.csv", "--record-from", "6 ms", "--record-to", "5 ms"); code != 2 || !strings.Contains(stderr, "--record-from") {
+		t.Errorf("a window that ends before it begins: status %d, %s", code, stderr)
+	}
+}

@@ -18,6 +18,7 @@ func newRun() *cobra.Command {
 	var f scenarioFlags
 	var sample sampleFlags
 	var record []string
+	var window recordWindow
 	var pcap, routes, wires, policy string
 	var asJSON, check, stepping, verbose bool
 	var packets uint64
@@ -32,6 +33,7 @@ timer's interrupt would see, with what it gets wrong; the exact one is
 --record run.pb.gz.`,
 		Example: `  spinesim run --scenario four-way
   spinesim run --scenario fig6.4 --set firmware.buffers=64 --json
+  spinesim run --record worst.perfetto-trace --record-around-gap 1
   spinesim run --pcap capture.pcap --routes rib.bz2 --wires out.pcapng`,
 		Args: wrapArgs(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -76,8 +78,13 @@ timer's interrupt would see, with what it gets wrong; the exact one is
 				opt.Wires = out
 			}
 			late := &lateSinks{}
+			flush := func() error { return nil }
 			if len(record) > 0 {
-				opt.Sinks = append(opt.Sinks, late)
+				var sink traces.Sink
+				if sink, flush, err = window.before(late, &opt); err != nil {
+					return err
+				}
+				opt.Sinks = append(opt.Sinks, sink)
 			}
 			samplers, err := sample.sinks(c, sc.Seed)
 			if err != nil {
@@ -105,7 +112,7 @@ timer's interrupt would see, with what it gets wrong; the exact one is
 				late.abort()
 				return err
 			}
-			if cerr := errors.Join(late.close(), sample.write(s.Meta())); cerr != nil {
+			if cerr := errors.Join(flush(), late.close(), sample.write(s.Meta())); cerr != nil {
 				return cerr
 			}
 			if out != nil {
@@ -132,6 +139,7 @@ timer's interrupt would see, with what it gets wrong; the exact one is
 	c.Flags().Uint64Var(&packets, "packets", 0, "packets offered to each ingress card")
 	c.Flags().Uint64Var(&seed, "seed", 0, "seed of every random stream")
 	c.Flags().StringArrayVar(&record, "record", nil, "write the record to this file (format by extension); may be repeated")
+	window.add(c)
 	sample.add(c)
 	c.Flags().StringVar(&wires, "wires", "", "write the packets that leave, as pcapng")
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
