@@ -14,6 +14,7 @@ import (
 
 func newCompare() *cobra.Command {
 	var f studyFlags
+	var pic plotFlag
 	var opt study.CompareOptions
 	var packets uint64
 	var rate string
@@ -31,9 +32,13 @@ At a rate that all policies carry, their gaps are those of the arrivals: use
 --saturated or a higher --rate to compare what they can carry.`,
 		Example: `  spinesim compare default pci-first round-robin
   spinesim compare --saturated default "Q6 Q3 Q4 Q5 Q0 Q1 Q2"
-  spinesim compare --json --maxrate default pci-first`,
+  spinesim compare --json --maxrate default pci-first
+  spinesim compare --saturated --plot policies.svg default pci-first`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := errors.Join(exclusive(c, "rate", "saturated"), exclusive(c, "maxrate", "saturated")); err != nil {
+				return err
+			}
+			if err := pic.check(); err != nil {
 				return err
 			}
 			if len(args) > 0 {
@@ -73,6 +78,9 @@ At a rate that all policies carry, their gaps are those of the arrivals: use
 			} else if werr := printCompare(w, r); werr != nil {
 				return werr
 			}
+			if werr := pic.save(c, err != nil, f.asJSON, func() (*sheet, error) { return drawCompare(r) }); werr != nil {
+				return werr
+			}
 			if err != nil {
 				return fmt.Errorf("interrupted; kept the %d replications that every policy has", r.Replications)
 			}
@@ -80,6 +88,7 @@ At a rate that all policies carry, their gaps are those of the arrivals: use
 		},
 	}
 	f.add(c, "fig6.4")
+	pic.add(c, "gap, latency, loss, bubbles and utilisation of every policy")
 	c.Flags().IntVarP(&opt.Replications, "replications", "n", 10, "runs of each policy, under different seeds")
 	c.Flags().Uint64Var(&packets, "packets", 20_000, "packets a run offers to each ingress card; 0 for the scenario's")
 	c.Flags().StringVar(&rate, "rate", "", `rate into each ingress card, such as "15000 packets/s" or "65 µs"`)

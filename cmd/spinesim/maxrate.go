@@ -16,6 +16,7 @@ import (
 
 func newMaxRate() *cobra.Command {
 	var f studyFlags
+	var pic plotFlag
 	opt := study.DefaultMaxRate()
 	var loss, frames, procs, policy string
 	var rfc2544, ndr bool
@@ -33,10 +34,14 @@ arrival processes. A saturating source loses nothing: its saturated gap is
 reported instead.`,
 		Example: `  spinesim maxrate
   spinesim maxrate --policy pci-first --loss 0.1%
-  spinesim maxrate --rfc2544 --processes constant,poisson,saturating`,
+  spinesim maxrate --rfc2544 --processes constant,poisson,saturating
+  spinesim maxrate --policy pci-first --plot loss.svg`,
 		Args: wrapArgs(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := errors.Join(exclusive(c, "loss", "ndr"), exclusive(c, "rfc2544", "frames")); err != nil {
+				return err
+			}
+			if err := pic.check(); err != nil {
 				return err
 			}
 			var err error
@@ -55,7 +60,7 @@ reported instead.`,
 			}
 			opt.Workers = f.workers
 			if !rfc2544 && frames == "" && procs == "" {
-				return maxRate(c, sc, &opt, f.asJSON)
+				return maxRate(c, sc, &opt, &pic, f.asJSON)
 			}
 			t := study.TableOptions{MaxRateOptions: opt, Bytes: []int{}}
 			if rfc2544 {
@@ -74,10 +79,11 @@ reported instead.`,
 			if procs == "all" {
 				t.Processes = study.Processes()
 			}
-			return maxRateTable(c, sc, &t, f.asJSON)
+			return maxRateTable(c, sc, &t, &pic, f.asJSON)
 		},
 	}
 	f.add(c, "fig6.4")
+	pic.add(c, "the loss over the rate, or the table over the frame size,")
 	c.Flags().StringVar(&loss, "loss", "0.5%", "share of packets that may be lost")
 	c.Flags().BoolVar(&ndr, "ndr", false, "no loss at all; the same as --loss 0")
 	c.Flags().StringVar(&policy, "policy", "", "dispatcher policy or order of the queues")
@@ -105,7 +111,7 @@ func packetLengths(frames string) ([]int, error) {
 	return out, nil
 }
 
-func maxRate(c *cobra.Command, sc *sim.Scenario, opt *study.MaxRateOptions, asJSON bool) error {
+func maxRate(c *cobra.Command, sc *sim.Scenario, opt *study.MaxRateOptions, pic *plotFlag, asJSON bool) error {
 	b, tell := newBar(c, "highest rate")
 	opt.Progress = tell
 	r, err := study.MaxRate(c.Context(), sc, *opt)
@@ -119,6 +125,9 @@ func maxRate(c *cobra.Command, sc *sim.Scenario, opt *study.MaxRateOptions, asJS
 			return werr
 		}
 	} else if werr := printMaxRate(w, r); werr != nil {
+		return werr
+	}
+	if werr := pic.save(c, err != nil, asJSON, func() (*sheet, error) { return drawMaxRate(r) }); werr != nil {
 		return werr
 	}
 	if err != nil {
@@ -169,7 +178,7 @@ func printMaxRate(w io.Writer, r *study.MaxRateResult) error {
 	return nil
 }
 
-func maxRateTable(c *cobra.Command, sc *sim.Scenario, opt *study.TableOptions, asJSON bool) error {
+func maxRateTable(c *cobra.Command, sc *sim.Scenario, opt *study.TableOptions, pic *plotFlag, asJSON bool) error {
 	b, tell := newBar(c, "highest rates")
 	opt.Progress = tell
 	r, err := study.MaxRateTable(c.Context(), sc, *opt)
@@ -183,6 +192,9 @@ func maxRateTable(c *cobra.Command, sc *sim.Scenario, opt *study.TableOptions, a
 			return werr
 		}
 	} else if werr := printMaxRateTable(w, r); werr != nil {
+		return werr
+	}
+	if werr := pic.save(c, err != nil, asJSON, func() (*sheet, error) { return drawMaxRateTable(r) }); werr != nil {
 		return werr
 	}
 	if err != nil {
