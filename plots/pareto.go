@@ -118,7 +118,10 @@ func (e *extent) take(vs ...float64) {
 // the values do not.
 func (e *extent) roomy(margin float64) (lo, hi float64) {
 	m := (e.hi - e.lo) * margin
-	if m == 0 {
+	switch {
+	case m == 0 && e.hi == 0: // zeros alone tell nothing of a scale
+		m = 1
+	case m == 0:
 		m = math.Max(math.Abs(e.hi)*margin, 1e-9)
 	}
 	lo, hi = e.lo-m, e.hi+m
