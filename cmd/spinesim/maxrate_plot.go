@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -73,15 +74,7 @@ func sortedProbes(r *study.MaxRateResult, packets uint64) []study.Probe {
 			out = append(out, p)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b study.Probe) int {
-		switch {
-		case a.Rate < b.Rate:
-			return -1
-		case a.Rate > b.Rate:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(out, func(a, b study.Probe) int { return cmp.Compare(a.Rate, b.Rate) })
 	return out
 }
 

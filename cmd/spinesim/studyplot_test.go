@@ -35,6 +35,41 @@ func TestMaxRateDrawn(t *testing.T) {
 		append(quick, "--frames", "64,1518", "--processes", "constant,saturating")...)
 }
 
+func TestTuneDrawn(t *testing.T) {
+	drawnBy(t, []string{"Scenario fig6.4, saturated: gap and latency of 4 orders and 1 tuned policies", "Q0 Q1 Q2 Q3 Q4 Q5 Q6 (default)", "quota", "Q0 self above Q6 dma", "not beaten in both"},
+		"tune", "--orders", "0123456,6345012,6123450,0123465", "--packets", "60", "--policies", "quota", "--evaluations", "2", "--no-maxrate",
+		"--final-packets", "20", "--final-replications", "2", "--finalists", "2")
+}
+
+func TestSweepDrawn(t *testing.T) {
+	t.Chdir(t.TempDir())
+	err := os.WriteFile("d.yaml", []byte("scenario: fig6.4\nsettings: {traffic.packets: 20}\nreplications: 2\nfactors:\n  policy: [default, pci-first]\n  firmware.buffers: [2, 4, 16]\n"), 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text(t, nil, "sweep", "d.yaml")
+	show := []string{"sweep", "show", "d.db", "--metrics", "gap_us,loss"}
+	drawnBy(t, []string{"gap_us over firmware.buffers by policy", "loss over firmware.buffers by policy", "default", "pci-first", "16"}, show...)
+	drawnBy(t, []string{"gap_us over policy by firmware.buffers", "default", "pci-first", "firmware.buffers = 16"}, append(show, "--over", "policy")...)
+	for _, tc := range []struct {
+		want string
+		args []string
+	}{
+		{"no factor \"speed\"", []string{"--plot", "a.svg", "--over", "speed"}},
+		{"no factor \"speed\"", []string{"--plot", "a.svg", "--by", "speed"}},
+		{"same factor", []string{"--plot", "a.svg", "--over", "policy", "--by", "policy"}},
+		{"--plot", []string{"--over", "policy"}},
+	} {
+		code, stdout, stderr := spinesim(append(show, tc.args...)...)
+		if code != 2 || stdout != "" || !strings.Contains(stderr, tc.want) {
+			t.Errorf("%q: status %d, %q; want 2 and %q", tc.args, code, stderr, tc.want)
+		}
+	}
+	if _, err := os.Stat("a.svg"); err == nil {
+		t.Error("a refused figure was drawn")
+	}
+}
+
 // TestPlotsTogetherWithJSON: several files, and nothing but the object printed.
 func TestPlotsTogetherWithJSON(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -53,7 +88,7 @@ func TestPlotRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{
-		{"compare"}, {"maxrate"}, {"maxrate", "--rfc2544"},
+		{"compare"}, {"maxrate"}, {"maxrate", "--rfc2544"}, {"tune"}, {"sweep", "show", "absent.db"},
 	} {
 		for file, want := range map[string]string{
 			"a.gif": "want .svg, .png or .pdf", "plain": "want .svg, .png or .pdf", "absent/a.svg": "absent", "dir.svg": "is a directory",

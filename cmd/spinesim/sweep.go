@@ -225,15 +225,27 @@ func newSweepExport() *cobra.Command {
 
 func newSweepShow() *cobra.Command {
 	var asJSON bool
-	var metrics string
+	var metrics, over, by string
+	var pic plotFlag
 	c := &cobra.Command{
 		Use:   "show DB",
 		Short: "Summarise a sweep by point and by factor",
 		Long: `Print the mean of some metrics over the replications of each point, with its
-95 % interval, and over all points at each value of a factor.`,
-		Example: "  spinesim sweep show buffers.db --metrics gap_us,loss,bubble_share",
-		Args:    wrapArgs(cobra.ExactArgs(1)),
+95 % interval, and over all points at each value of a factor.
+
+--plot draws a panel for each metric over the factor --over, with a line for each
+value of the factor --by; unless told otherwise the number with most values, and
+the first other factor of at most eight values.`,
+		Example: `  spinesim sweep show buffers.db --metrics gap_us,loss,bubble_share
+  spinesim sweep show buffers.db --plot buffers.svg --over firmware.buffers --by policy`,
+		Args: wrapArgs(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := pic.check(); err != nil {
+				return err
+			}
+			if len(pic.files) == 0 && (over != "" || by != "") {
+				return usagef("--over and --by say what --plot draws, which is not given")
+			}
 			var names []string
 			for n := range strings.SplitSeq(metrics, ",") {
 				names = append(names, strings.TrimSpace(n))
@@ -255,14 +267,28 @@ func newSweepShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				return writeJSON(c.OutOrStdout(), r)
+			var x, lines *factor
+			if len(pic.files) > 0 {
+				if x, lines, err = axes(r, over, by); err != nil {
+					return err
+				}
 			}
-			return printSweep(c.OutOrStdout(), r)
+			if asJSON {
+				err = writeJSON(c.OutOrStdout(), r)
+			} else {
+				err = printSweep(c.OutOrStdout(), r)
+			}
+			if err != nil {
+				return err
+			}
+			return pic.save(c, false, asJSON, func() (*sheet, error) { return drawSweep(r, x, lines) })
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	c.Flags().StringVar(&metrics, "metrics", "gap_us,latency_p99_us,loss,bubble_share,slow_share", "metrics, separated by commas, or all")
+	pic.add(c, "the metrics over a factor")
+	c.Flags().StringVar(&over, "over", "", "with --plot: factor along the axis")
+	c.Flags().StringVar(&by, "by", "", "with --plot: factor with a line for each of its values")
 	return c
 }
 

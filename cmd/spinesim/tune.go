@@ -13,6 +13,7 @@ import (
 
 func newTune() *cobra.Command {
 	var f studyFlags
+	var pic plotFlag
 	var opt study.TuneOptions
 	var rate, policies, orders string
 	var noRates bool
@@ -29,9 +30,13 @@ in longer runs under fresh seeds; the highest rates of the very best are
 searched.`,
 		Example: `  spinesim tune
   spinesim tune --objective latency_p99_us --rate "15000 packets/s"
-  spinesim tune --policies quota,stride --no-maxrate --json`,
+  spinesim tune --policies quota,stride --no-maxrate --json
+  spinesim tune --no-maxrate --plot orders.svg`,
 		Args: wrapArgs(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := pic.check(); err != nil {
+				return err
+			}
 			opt.Saturated = rate == ""
 			if rate != "" {
 				f.settings = append(f.settings, "traffic.arrivals.rate="+quoted(rate))
@@ -74,6 +79,9 @@ searched.`,
 			} else if werr := printTune(w, r, top); werr != nil {
 				return werr
 			}
+			if werr := pic.save(c, err != nil, f.asJSON, func() (*sheet, error) { return drawTune(r) }); werr != nil {
+				return werr
+			}
 			if err != nil {
 				return fmt.Errorf("interrupted; kept the %d orders and %d policies that were finished", r.Tried, len(r.Policies))
 			}
@@ -81,6 +89,7 @@ searched.`,
 		},
 	}
 	f.add(c, "fig6.4")
+	pic.add(c, "everything tried by gap and latency, and the effect of every priority,")
 	var names []string
 	for _, m := range study.Metrics() {
 		if m.Better != study.Neither {
