@@ -49,14 +49,14 @@ func (b *Bound) Plot() (*plot.Plot, error) {
 		}
 	}
 	s := StackedBars{
-		Title: b.Title, XLabel: "time a packet needs (µs)", Bars: b.Resources, Most: most * 1.15,
+		Title: b.Title, XLabel: "time a packet needs (µs)", Bars: b.Resources, Most: most * 1.35, // room for the names of the marks at the right
 		under: &reached{low, "lower bound (" + who + ")", b.Reached},
 	}
 	p, err := s.Plot()
 	if err != nil {
 		return nil, err
 	}
-	p.Y.Max += 1 // room for the names of the marks
+	p.Y.Max += 1 // and above the bars
 	return p, nil
 }
 
@@ -79,11 +79,11 @@ func (b *reached) Plot(c draw.Canvas, p *plot.Plot) {
 	line := vg.Points(noteSize * 1.25)
 	top := c.Max.Y - line/2
 	var rows []vg.Length // how far each row of names is taken
-	put := func(x vg.Length, name string) {
+	put := func(x vg.Length, name string) (turned bool) {
 		w := st.Width(name)
 		left := x + vg.Points(3)
 		if left+w > c.Max.X {
-			left = x - w - vg.Points(3)
+			left, turned = x-w-vg.Points(3), true
 		}
 		row := 0
 		for row < len(rows) && rows[row] > left {
@@ -96,6 +96,7 @@ func (b *reached) Plot(c draw.Canvas, p *plot.Plot) {
 		y := top - vg.Length(row)*line
 		fillRect(c, white, vg.Rectangle{Min: vg.Point{X: left - 1, Y: y - line/2}, Max: vg.Point{X: left + w + 1, Y: y + line/2}})
 		c.FillText(st, vg.Point{X: left, Y: y}, name)
+		return turned
 	}
 	for i, m := range b.marks {
 		if !finite(m.Value) {
@@ -104,9 +105,9 @@ func (b *reached) Plot(c draw.Canvas, p *plot.Plot) {
 		col := seriesColour(i)
 		c.StrokeLine2(draw.LineStyle{Color: col, Width: vg.Points(1.4), Dashes: []vg.Length{4, 2}}, trX(m.Value), c.Min.Y, trX(m.Value), c.Max.Y)
 	}
-	put(x, b.name+" "+figure(b.low))
+	turned := put(x, b.name+" "+figure(b.low))
 	const faster = "no schedule is faster"
-	if w := st.Width(faster); w+vg.Points(8) < x-c.Min.X {
+	if w := st.Width(faster); !turned && w+vg.Points(8) < x-c.Min.X {
 		c.FillText(st, vg.Point{X: x - w - vg.Points(4), Y: top}, faster)
 	}
 	for _, m := range b.marks {

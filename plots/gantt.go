@@ -27,11 +27,10 @@ type Gantt struct {
 	Title  string
 	Period des.Time
 	Cycles int // shown; 0 for as many as one packet takes, and one more
-	// Packets of a cycle; 0 and 1 are one. The work of all of a cycle's packets
-	// is in full colour.
+	// Packets of a cycle; 0 and 1 are one.
 	Packets int
-	Lanes  []string
-	Spans  []GanttSpan
+	Lanes   []string
+	Spans   []GanttSpan
 }
 
 // Plot draws the cycle.
@@ -79,7 +78,7 @@ func (g *Gantt) Plot() (*plot.Plot, error) {
 	addKey(p, entries)
 	every := fmt.Sprintf("a packet every %s µs; in full colour the packet that enters at 0", figure(g.Period.Microseconds()))
 	if g.Packets > 1 {
-		every = fmt.Sprintf("%d packets every %s µs; in full colour those of the cycle that begins at 0", g.Packets, figure(g.Period.Microseconds()))
+		every = fmt.Sprintf("%d packets every %s µs; in full colour one cycle's work", g.Packets, figure(g.Period.Microseconds()))
 	}
 	p.Add(&ganttSpans{g, cycles, stages}, note(every))
 	return p, nil
