@@ -41,6 +41,7 @@ type scheduleCounts struct {
 
 func newSchedule() *cobra.Command {
 	var f scenarioFlags
+	var pic plotFlag
 	var opt schedule.Options
 	var file, out string
 	var asJSON, run, asIs, check, against bool
@@ -62,9 +63,13 @@ jittered, bursty and mixed traffic, and looks for the break-even.
 Policies "static", "hybrid" and "static:file=FILE" run cycles anywhere else.`,
 		Example: `  spinesim schedule
   spinesim schedule --json --set traffic.sizes.kind=imix --cycle 2
-  spinesim schedule --out mine.yaml && spinesim schedule --file mine.yaml --run --check`,
+  spinesim schedule --out mine.yaml && spinesim schedule --file mine.yaml --run --check
+  spinesim schedule --plot cycle.svg`,
 		Args: wrapArgs(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := pic.check(); err != nil {
+				return err
+			}
 			if opt.Packets < 1 || opt.Packets > schedule.MaxPackets {
 				return usagef("--cycle: %d, want 1 to %d", opt.Packets, schedule.MaxPackets)
 			}
@@ -75,7 +80,7 @@ Policies "static", "hybrid" and "static:file=FILE" run cycles anywhere else.`,
 				return usagef("--against makes cycles of its own: it goes with none of --run, --file and --out")
 			}
 			if against {
-				return scheduleAgainst(c, &f, packets, workers, asJSON)
+				return scheduleAgainst(c, &f, packets, workers, &pic, asJSON)
 			}
 			if packets > 0 {
 				f.settings = append(f.settings, fmt.Sprintf("traffic.packets=%d", packets))
@@ -126,6 +131,9 @@ Policies "static", "hybrid" and "static:file=FILE" run cycles anywhere else.`,
 			} else if werr := printSchedule(w, rep, file != "", out); werr != nil {
 				return werr
 			}
+			if werr := pic.save(c, err != nil, asJSON, func() (*sheet, error) { return drawSchedule(rep) }); werr != nil {
+				return werr
+			}
 			if err != nil {
 				return err
 			}
@@ -136,6 +144,7 @@ Policies "static", "hybrid" and "static:file=FILE" run cycles anywhere else.`,
 		},
 	}
 	f.add(c, "fig6.4")
+	pic.add(c, "the lower bound and the cycle, or with --against the comparison,")
 	c.Flags().IntVar(&opt.Packets, "cycle", 1, "packets of each ingress card in a cycle")
 	c.Flags().BoolVar(&opt.Hybrid, "hybrid", false, "keep the DMA chain in the cycle, and leave the rest to background slots")
 	c.Flags().Int64Var(&opt.Nodes, "nodes", 20_000, "bound of the search: nodes of its tree")
@@ -152,7 +161,7 @@ Policies "static", "hybrid" and "static:file=FILE" run cycles anywhere else.`,
 }
 
 // scheduleAgainst compares static with dynamic schedules.
-func scheduleAgainst(c *cobra.Command, f *scenarioFlags, packets uint64, workers int, asJSON bool) error {
+func scheduleAgainst(c *cobra.Command, f *scenarioFlags, packets uint64, workers int, pic *plotFlag, asJSON bool) error {
 	sc, err := f.load()
 	if err != nil {
 		return err
@@ -165,9 +174,14 @@ func scheduleAgainst(c *cobra.Command, f *scenarioFlags, packets uint64, workers
 		return err
 	}
 	if asJSON {
-		return writeJSON(c.OutOrStdout(), r)
+		err = writeJSON(c.OutOrStdout(), r)
+	} else {
+		err = r.WriteText(c.OutOrStdout())
 	}
-	return r.WriteText(c.OutOrStdout())
+	if err != nil {
+		return err
+	}
+	return pic.save(c, false, asJSON, func() (*sheet, error) { return drawAgainst(r) })
 }
 
 // runPlan runs a plan. The result so far comes with the error when the run was

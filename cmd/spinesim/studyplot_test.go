@@ -1,10 +1,17 @@
 package main
 
 import (
+	"bytes"
+	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"spinesim/plots"
+	"spinesim/sim/study"
+	"spinesim/traces"
 )
 
 // drawnBy runs a command with --plot and looks for texts in the SVG file.
@@ -70,6 +77,40 @@ func TestSweepDrawn(t *testing.T) {
 	}
 }
 
+func TestScheduleDrawn(t *testing.T) {
+	drawnBy(t, []string{"Scenario fig6.4: lower bound on the gap", "lower bound (DMA engine of card 0) 44.9", "shortest cycle 45.3", "Body transfer", "processor of card 0", "flow control"}, "schedule")
+	drawnBy(t, []string{"simulated ", "receive", "2 packets every "}, "schedule", "--cycle", "2", "--nodes", "500", "--run", "--packets", "50")
+}
+
+func TestAgainstDrawn(t *testing.T) {
+	v := func(x traces.Real) study.Interval { return study.Interval{Mean: x, Low: x - 1, High: x + 1, N: 3} }
+	cells := []study.ScheduleCell{{Policy: "static", Gap: v(45), LatencyP50: v(70)}, {Policy: "pci-first", Gap: v(50), LatencyP50: v(80)}}
+	r := &study.SchedulesResult{Scenario: "made", Load: 0.7, Rows: []study.ScheduleRow{{Traffic: "regular", LowerBound: 44, Cells: cells}}}
+	curve := study.ScheduleCurve{
+		Axis: "cards that receive", Points: []traces.Real{1, 2}, Bounds: []traces.Real{44, 60}, Policies: []string{"static", "pci-first"},
+		Gaps: [][]study.Interval{{v(45), v(80)}, {v(50), v(70)}}, BreakEven: 1.5, Static: true,
+	}
+	r.Curves = append(r.Curves, curve)
+	curve.BreakEven = traces.Real(math.NaN())
+	r.Curves = append(r.Curves, curve)
+	s, err := drawAgainst(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := plots.WriteGrid(&b, ".svg", s.size, s.rows); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"regular", "static", "pci-first", "lower bound", "50.0 ± 1.00", "load of 70 %", "break-even 1.5", "static ahead before the break-even, dynamic behind it", "static ahead throughout"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q is drawn", want)
+		}
+	}
+	if _, err := drawAgainst(&study.SchedulesResult{}); !errors.Is(err, plots.ErrNoEvents) {
+		t.Errorf("nothing is drawn with %v", err)
+	}
+}
+
 // TestPlotsTogetherWithJSON: several files, and nothing but the object printed.
 func TestPlotsTogetherWithJSON(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -88,7 +129,7 @@ func TestPlotRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{
-		{"compare"}, {"maxrate"}, {"maxrate", "--rfc2544"}, {"tune"}, {"sweep", "show", "absent.db"},
+		{"compare"}, {"maxrate"}, {"maxrate", "--rfc2544"}, {"tune"}, {"sweep", "show", "absent.db"}, {"schedule"}, {"schedule", "--against"},
 	} {
 		for file, want := range map[string]string{
 			"a.gif": "want .svg, .png or .pdf", "plain": "want .svg, .png or .pdf", "absent/a.svg": "absent", "dir.svg": "is a directory",
