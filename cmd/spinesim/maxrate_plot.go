@@ -29,9 +29,7 @@ func drawMaxRate(r *study.MaxRateResult) (*sheet, error) {
 					most = max(most, 100*float64(p.Loss.Mean))
 				}
 			}
-			if len(s.X) > 0 {
-				d.Series = append(d.Series, s)
-			}
+			d.Series = append(d.Series, s) // even an empty one, for the same colours in both panels
 		}
 		if r.Found() {
 			name := fmt.Sprintf("found: %.0f packets/s", float64(r.Rate))
