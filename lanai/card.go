@@ -76,7 +76,7 @@ func New(spec Spec, index uint8, phase des.Time, e *des.Engine, bus *pci.Bus, re
 		spec: spec, index: index, name: fmt.Sprintf("card %d", index),
 		engine: e, bus: bus, rec: rec,
 	}
-	c.CPU.init(c.Mem, e, c.name)
+	c.CPU.init(c.Mem, e, c.name, index)
 	c.Mem.init(spec, on, clk, e, c)
 	c.Mem.owner = [numEngines]streamOwner{Receive: c.Rx, Send: c.Tx}
 	c.Rx.init(c)

@@ -6,14 +6,16 @@ import (
 	"math"
 	"math/bits"
 
+	"spinesim/pci"
 	"spinesim/sim/des"
 )
 
-// Priorities of the card's events: at one instant the processor's boxes end
-// before anything arrives.
+// Priorities of the card's events: at one instant the processors' boxes end
+// before anything arrives, those of card 0 first (PrioProcessor + 0), so that
+// which of two cards goes first does not hang on when their events were armed.
 const (
 	PrioProcessor des.Priority = 0
-	PrioHardware  des.Priority = 1
+	PrioHardware               = pci.PrioHardware
 )
 
 // Demand is what a box or poll asks of the processor and the memory bus.
@@ -56,6 +58,7 @@ type Processor struct {
 	mem    *MemoryBus
 	engine *des.Engine
 	name   string
+	prio   des.Priority
 	prog   Program
 	timer  des.Timer
 
@@ -104,11 +107,12 @@ type Usage struct {
 // Busy is all cycles in boxes and polls.
 func (u Usage) Busy() int64 { return u.BoxCycles + u.PollCycles + u.BoxStall + u.PollStall }
 
-func (p *Processor) init(m *MemoryBus, e *des.Engine, name string) {
+func (p *Processor) init(m *MemoryBus, e *des.Engine, name string, index uint8) {
 	p.mem, p.engine, p.name = m, e, name
+	p.prio = PrioProcessor + des.Priority(min(index, uint8(PrioHardware)-1))
 	p.end = endStale
 	p.lastEnd, p.lastTime = -1, -1
-	p.timer.Init(p, PrioProcessor, 0)
+	p.timer.Init(p, p.prio, 0)
 }
 
 // Bind sets the program. It must be called before the first Run or Poll.
@@ -446,7 +450,7 @@ func (p *Processor) loop(now des.Time) error {
 			return nil
 		}
 		at := p.mem.clk.edge(p.end)
-		if !p.engine.Advance(at, PrioProcessor) {
+		if !p.engine.Advance(at, p.prio) {
 			return nil
 		}
 		now = at

@@ -9,9 +9,9 @@ import (
 	"spinesim/traces"
 )
 
-// PrioHardware is the priority of the bus's events: at one instant a
-// processor's boxes end (priority 0) before anything arrives.
-const PrioHardware des.Priority = 1
+// PrioHardware is the priority of the bus's events: at one instant the
+// processors' boxes end (priorities below, by card) before anything arrives.
+const PrioHardware des.Priority = 128
 
 // Errors that Start and the Attach functions wrap.
 var (

@@ -183,7 +183,7 @@ func (s *scenario) check(t testing.TB) (clocks int64, bursts []Burst) {
 	var devices []*device
 	for i, js := range s.jobs {
 		d := &device{e: e, jobs: js}
-		d.timer.Init(d, des.Priority(i%3), 0)
+		d.timer.Init(d, PrioHardware-1+des.Priority(i%3), 0)
 		if d.m, err = bus.AttachMaster(fmt.Sprint("m", i), uint8(i), d); err != nil {
 			t.Fatal(err)
 		}

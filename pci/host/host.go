@@ -8,7 +8,7 @@ import (
 
 // Priority of the host's events: that of hardware, behind the ends of a card
 // processor's boxes at the same instant.
-const Priority des.Priority = 1
+const Priority des.Priority = 128
 
 // Client is told when the kernel has done with a packet. It may Offer more.
 type Client interface {

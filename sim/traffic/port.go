@@ -77,7 +77,7 @@ type Counts struct {
 }
 
 // prioPort is the priority of arrivals, that of hardware events.
-const prioPort des.Priority = 1
+const prioPort = lanai.PrioHardware
 
 // Port is a FIFO in front of a card and implements lanai.Upstream. It records
 // a KindEnter for every packet offered, a KindLeave for every one lost, and

@@ -87,7 +87,7 @@ func rig(t testing.TB, spec PortSpec, src Source, rec *traces.Recorder, take fun
 		t.Fatal(err)
 	}
 	c := &card{t: t, e: e, up: p, pool: pool, take: take}
-	c.timer.Init(c, 1, 0)
+	c.timer.Init(c, prioPort, 0)
 	return p, c
 }
 
@@ -276,7 +276,7 @@ func TestPortLimitAndIDs(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := &card{t: t, e: e, up: p, pool: pool, take: func() des.Time { return 1000 }}
-		c.timer.Init(c, 1, 0)
+		c.timer.Init(c, prioPort, 0)
 		if err := p.Start(c); err != nil {
 			t.Fatal(err)
 		}
