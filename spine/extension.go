@@ -26,17 +26,25 @@ type Context struct {
 	limit            int
 }
 
-// Charge adds instruction cycles to the handler's run. It does not return once
-// the watchdog's bound is passed: the extension is stopped there.
+// Charge adds instruction cycles to the handler's run; a number below 0 adds
+// none. It does not return once the watchdog's bound is passed: the extension
+// is stopped there.
 func (c *Context) Charge(cycles int) {
-	c.cycles += cycles
+	c.cycles = min(c.cycles+min(max(cycles, 0), maxCharge), maxCharge)
 	if c.limit > 0 && c.cycles > c.limit {
 		panic(overrun{})
 	}
 }
 
-// Access adds loads or stores, each part of an instruction that Charge counts.
-func (c *Context) Access(n int) { c.accesses += n }
+// maxCharge is the longest run that a handler can have, in cycles (chosen; more
+// than half a minute of a LANai 4).
+const maxCharge = 1 << 30
+
+// Access adds loads or stores, each part of an instruction that Charge counts;
+// a number below 0 adds none.
+func (c *Context) Access(n int) {
+	c.accesses = min(c.accesses+min(max(n, 0), maxCharge), maxCharge)
+}
 
 // Load32 reads a word of SRAM and charges one access for it. An address that
 // is unaligned or outside SRAM reads as 0, as an unclaimed address does.
@@ -102,7 +110,8 @@ type Verdict struct {
 
 // Extension is code that users load onto a card: it looks at a packet, charges
 // what its work costs and decides. Handle must not allocate and must not keep
-// its arguments.
+// its arguments. The watchdog counts what is charged: an extension that loops
+// and never charges takes no simulated time, and holds up the simulation.
 type Extension interface {
 	Name() string
 	Handle(ctx *Context, p *Packet) Verdict
