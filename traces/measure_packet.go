@@ -64,13 +64,19 @@ func (p *packetRing) claim(id uint64) *packetSlot {
 	}
 	for {
 		s := &p.slots[id&p.mask]
-		if s.id == id || s.id == 0 || s.left != VerdictNone || len(p.slots) == maxSlots {
+		if s.id == id || s.id == 0 || p.over(s) || len(p.slots) == maxSlots {
 			p.close(s)
 			*s = packetSlot{id: id, enter: -1, rx: -1, start: -1}
 			return s
 		}
 		p.grow()
 	}
+}
+
+// over tells that nothing more is expected of a packet: it has left, and it
+// never was in a card, or the record does not tell when its buffer is free.
+func (p *packetRing) over(s *packetSlot) bool {
+	return s.left != VerdictNone && (s.rx < 0 || !p.freed)
 }
 
 func (p *packetRing) grow() {

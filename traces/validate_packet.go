@@ -10,9 +10,22 @@ type packetCheck struct {
 	inside  bool
 	left    Verdict
 	depart  bool
+	acked   bool // an ACK for it has been moved
 }
 
-// packetChecks finds packets by number; a packet that has left stays known
+// done tells that nothing more can happen to a packet: it has left, and
+// whatever a card or the host's slot held for it is free again.
+func (s *packetCheck) done() bool {
+	switch {
+	case s.inside:
+		return false
+	case s.handled&bit(FromHost) != 0 && !s.acked:
+		return false
+	}
+	return s.handled == 0 || s.handled&bit(FreeBuffer) != 0
+}
+
+// packetChecks finds packets by number; a packet that is done with stays known
 // until its slot is needed.
 type packetChecks struct {
 	slots []packetCheck
@@ -34,7 +47,7 @@ func (p *packetChecks) get(id uint64) *packetCheck {
 func (p *packetChecks) claim(id uint64) *packetCheck {
 	for {
 		s := &p.slots[id&p.mask]
-		if s.id == 0 || s.id == id || !s.inside || len(p.slots) == maxSlots {
+		if s.id == 0 || s.id == id || s.done() || len(p.slots) == maxSlots {
 			*s = packetCheck{id: id}
 			return s
 		}
@@ -121,6 +134,8 @@ func (v *Validator) packet(r *Record) {
 		return // of a window's older packets nothing is known
 	}
 	switch r.Kind {
+	case KindTransfer:
+		s.acked = s.acked || r.Event == TransferAck
 	case KindBox:
 		v.handler(s, r)
 	case KindDepart:
