@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"slices"
 	"time"
 
 	"spinesim/lanai"
@@ -111,6 +112,10 @@ type Simulation struct {
 	span    int // index of the next span to expand, doubled, plus one inside it
 	timer   des.Timer
 	plans   map[spine.Deferred]*schedule.Plan // of static policies
+
+	saturating bool     // a source never pauses
+	released   uint64   // packets that the router is done with
+	stuck      des.Time // how long nothing had moved when the run was given up
 }
 
 // New wires a scenario. A mistake in it, or in a file that it names, is an
@@ -280,6 +285,7 @@ func (s *Simulation) buildPorts() error {
 		if src, err = s.framed(src); err != nil {
 			return &InputError{err}
 		}
+		s.saturating = s.saturating || saturating
 		p, err := traffic.NewPort(traffic.PortSpec{
 			Card: uint8(c), Capacity: t.FIFO, Limit: t.Packets, Saturating: saturating,
 		}, src, s.eng, s.rec, s.pool, &s.ids)
@@ -395,6 +401,9 @@ func (s *Simulation) synthetic(card int, arrivals traffic.ArrivalSpec, wire traf
 		Prefixes: s.prefixes(), Unroutable: t.Destinations.Unroutable,
 		Covered: func(a netip.Addr) bool { _, ok := s.table.Lookup(a); return ok },
 	}
+	if t.Destinations.Unroutable > 0 && t.Stations == 0 && slices.ContainsFunc(s.routes, func(r router.Route) bool { return r.Prefix.Bits() == 0 }) {
+		return nil, fmt.Errorf("traffic.destinations.unroutable: %g, but a default route covers every address; want routes.default_route: false", t.Destinations.Unroutable)
+	}
 	if t.Stations > 0 {
 		s.stationTraffic(card, &header, &dest)
 	}
@@ -504,6 +513,7 @@ func (s wireSink) Deliver(now des.Time, card uint8, f *lanai.Frame) error {
 
 // release takes a frame back; the last one of a drained router ends the run.
 func (s *Simulation) release(f *lanai.Frame) {
+	s.released++
 	s.pool.Put(f)
 	s.stopIfDrained()
 }
@@ -617,10 +627,10 @@ func (s *Simulation) Run(ctx context.Context) (*Result, error) {
 	return r, err
 }
 
-// inputOr tells a broken capture, found while the run goes on, from a fault of
-// the run.
+// inputOr tells a broken capture, or destinations that do not exist, found
+// while the run goes on, from a fault of the run.
 func inputOr(err error) error {
-	if errors.Is(err, traffic.ErrCapture) {
+	if errors.Is(err, traffic.ErrCapture) || errors.Is(err, traffic.ErrNoAddress) {
 		return &InputError{err}
 	}
 	return err
@@ -632,6 +642,9 @@ func (s *Simulation) loop(ctx context.Context) error {
 		total = s.sc.Traffic.Packets * uint64(len(s.ports))
 	}
 	ended := des.Time(-1)
+	var moved uint64
+	var since des.Time
+	patience := s.patience()
 	for !s.drained {
 		next := s.eng.Now() + slice
 		if s.opt.Until > 0 {
@@ -653,6 +666,12 @@ func (s *Simulation) loop(ctx context.Context) error {
 		if s.opt.Until > 0 && s.eng.Now() >= s.opt.Until {
 			return nil
 		}
+		if m, idle := s.progress(); idle || m != moved {
+			moved, since = m, s.eng.Now()
+		} else if still := s.eng.Now() - since; still >= patience {
+			s.stuck = still
+			return nil
+		}
 		all := true
 		for _, p := range s.ports {
 			all = all && p.Ended()
@@ -670,13 +689,33 @@ func (s *Simulation) loop(ctx context.Context) error {
 	return nil
 }
 
+// progress counts packets taken in and packets done with, and tells whether
+// there is none to work on.
+func (s *Simulation) progress() (moved uint64, idle bool) {
+	moved, idle = s.released, s.router.Inside() == 0
+	for _, p := range s.ports {
+		c := p.Counts()
+		moved += c.Delivered
+		idle = idle && c.Waiting == 0
+	}
+	return moved, idle
+}
+
+// patience is how long a router with packets in it may stand still until the
+// run is given up, where policies that leave out a queue would go on for ever:
+// the time allowed for draining, and at least a million card cycles (chosen).
+func (s *Simulation) patience() des.Time {
+	cycles := s.router.Card(0).Card().TimeOf(1_000_000) - s.router.Card(0).Card().TimeOf(0)
+	return max(s.sc.Measure.Drain, cycles)
+}
+
 func (s *Simulation) result() (*Result, error) {
 	r := &Result{
 		RouteTableBytes: s.table.Bytes(), Routes: s.table.Stats().Routes,
 		Policy: s.router.Card(0).Policy().Name(), Scenario: s.sc.Name, ScenarioHash: s.hash,
 		Seed: s.sc.Seed, Version: Version, Fingerprint: s.print.String(), Records: s.print.Records(),
 		SimulatedS: s.eng.Now().Seconds(), Drained: s.drained, Notes: s.notes,
-		Saturating: s.sc.Traffic.Capture == nil && s.sc.Traffic.Arrivals.Process == "saturating",
+		Saturating: s.saturating,
 	}
 	if s.meas != nil {
 		m, err := s.meas.Finish(s.eng.Now())
@@ -701,7 +740,11 @@ func (s *Simulation) result() (*Result, error) {
 		}
 	}
 	if !s.drained && s.opt.Until == 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%d packets were still inside when the run ended", s.router.Inside()))
+		note := fmt.Sprintf("%d packets were still inside when the run ended", s.router.Inside())
+		if s.stuck > 0 {
+			note += fmt.Sprintf("; nothing had moved for %v", s.stuck)
+		}
+		r.Notes = append(r.Notes, note)
 	}
 	if s.check != nil {
 		r.Checked = true

@@ -3,6 +3,7 @@ package sim
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -64,6 +65,10 @@ var variants = []struct {
 	{"four-way", "four-way", nil},
 	{"four-way loss", "four-way", []string{"traffic.arrivals.rate=9000 packets/s"}},
 	{"one card", "one-card", nil},
+	{"heavy loss, clocks aligned", "four-way", []string{"firmware.receive=whole", "firmware.credits=2", "traffic.fifo=2", "bus.burst=32 B", "card.phases=aligned", "traffic.arrivals.process=constant", "traffic.arrivals.rate=100000 packets/s"}},
+	{"heavy loss, host returns", "four-way", []string{"firmware.buffers=5", "firmware.scale=3", "traffic.fifo=2", "policy=round-robin", "traffic.arrivals.rate=100000 packets/s", "traffic.destinations.unroutable=0.3", "routes.default_route=false", "host.return=card", "host.return_card=2"}},
+	{"bridge, clocks aligned", "l2", []string{"seed=842", "firmware.buffers=3", "firmware.poll=1 cycles", "firmware.scale=0.3", "bus.peer_wait=1", "card.phases=aligned", "traffic.arrivals.process=saturating"}},
+	{"bridge, heavy loss", "l2", []string{"firmware.receive=ring", "traffic.fifo=3", "firmware.scale=3", "policy=oldest-first", "traffic.arrivals.rate=100000 packets/s"}},
 	{"lanai9", "fig6.4", []string{"card.preset=lanai9", "bus.clock=66 MHz", "bus.width=64"}},
 	{"drifting clocks", "fig6.4", []string{"card.deviation=[50 ppm, -50 ppm, 0 ppm, 10 ppm]"}},
 }
@@ -87,8 +92,8 @@ func TestInvariants(t *testing.T) {
 			for _, n := range skip.Dropped {
 				in += n
 			}
-			if in != skip.Received || skip.Received != skip.Offered {
-				t.Errorf("%d offered, %d received, %d left", skip.Offered, skip.Received, in)
+			if in != skip.Received+skip.Copies || skip.Received != skip.Offered {
+				t.Errorf("%d offered, %d received, %d copied, %d left", skip.Offered, skip.Received, skip.Copies, in)
 			}
 		})
 	}
@@ -218,6 +223,81 @@ func (f *faulty) Handle(*spine.Context, *spine.Packet) spine.Verdict {
 	return spine.Verdict{Action: spine.Next}
 }
 
+// charging is an extension that charges what it is told, for one packet.
+type charging [2]int
+
+func (*charging) Name() string { return "charging" }
+func (c *charging) Handle(ctx *spine.Context, p *spine.Packet) spine.Verdict {
+	if p.ID == 3 {
+		ctx.Charge(c[0])
+		ctx.Charge(c[1])
+		ctx.Access(c[1])
+	}
+	return spine.Verdict{Action: spine.Next}
+}
+
+// TestChargesSaturate: without a watchdog the longest run is what a handler can
+// have; a charge below 0 takes nothing back.
+func TestChargesSaturate(t *testing.T) {
+	for _, tc := range []struct {
+		ext  charging
+		long bool
+	}{{charging{math.MaxInt, math.MaxInt}, true}, {charging{math.MinInt, -5}, false}} {
+		sc := mustLoad(t, "fig6.4", "traffic.packets=5", "firmware.watchdog=0 cycles", "measure.drain=100 s")
+		most := uint64(0)
+		r := mustRun(t, sc, Options{
+			Check: true,
+			Extensions: func(card int, _ *lanai.SRAM) ([]spine.Extension, error) {
+				return []spine.Extension{&tc.ext}, nil
+			},
+			Sinks: []traces.Sink{sinkFunc(func(r *traces.Record) {
+				if r.Kind == traces.KindBox && r.Event == traces.RouterIn {
+					most = max(most, r.Cycles)
+				}
+			})},
+		})
+		if r.Forwarded != 5 || tc.long != (most == 1<<30) || !tc.long && most > 1000 {
+			t.Errorf("charging %d: %d forwarded, longest run %d cycles", tc.ext, r.Forwarded, most)
+		}
+	}
+}
+
+// leavingOut is a policy that never comes by the DMA queue.
+type leavingOut struct{}
+
+func (leavingOut) Name() string { return "leaving out Q6" }
+func (leavingOut) Plan(_ *spine.View, p *spine.Plan) {
+	p.Seq, p.Loop = append(p.Seq[:0], 0, 1, 2, 3, 4, 5), 0
+}
+func (leavingOut) Hit(int64, uint8) {}
+
+// TestStandstill: a machine in which nothing moves any more is given up, even
+// under sources that never end, and the run says so. A source that pauses is no
+// standstill.
+func TestStandstill(t *testing.T) {
+	stuck := Options{Policy: func(int) (spine.Policy, error) { return leavingOut{}, nil }}
+	for _, process := range []string{"saturating", "poisson"} {
+		sc := mustLoad(t, "fig6.4", "traffic.packets=1000000000", "traffic.arrivals.process="+process)
+		r := mustRun(t, sc, stuck)
+		if r.Drained || r.SimulatedS > 2 || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "nothing had moved for") {
+			t.Errorf("%s: drained %t after %.1f s, notes %q; want a standstill after a second", process, r.Drained, r.SimulatedS, r.Notes)
+		}
+	}
+	sc := mustLoad(t, "fig6.4", "traffic.packets=3", "traffic.arrivals.rate=0.1 packets/s")
+	if r := mustRun(t, sc, Options{}); !r.Drained || r.Forwarded != 3 {
+		t.Errorf("packets seconds apart: drained %t, %d forwarded, notes %q", r.Drained, r.Forwarded, r.Notes)
+	}
+}
+
+// TestUnroutableNeedsRoom: with a default route no address is unroutable.
+func TestUnroutableNeedsRoom(t *testing.T) {
+	_, err := Run(t.Context(), mustLoad(t, "fig6.4", "traffic.destinations.unroutable=0.5"), Options{})
+	var in *InputError
+	if !errors.As(err, &in) || !strings.Contains(err.Error(), "routes.default_route: false") {
+		t.Errorf("%v, want an input error that names the default route", err)
+	}
+}
+
 // TestWatchdog: an extension that runs too long, or breaks, is unloaded, its
 // packet goes to the host, and the router goes on.
 func TestWatchdog(t *testing.T) {
@@ -227,6 +307,8 @@ func TestWatchdog(t *testing.T) {
 	}{
 		{&greedy{victim: 7}, "watchdog"},
 		{&faulty{}, "fault"},
+		{&charging{1, math.MaxInt}, "watchdog"},
+		{&charging{math.MaxInt, math.MaxInt}, "watchdog"},
 	} {
 		sc := mustLoad(t, "fig6.4", "traffic.packets=200")
 		r := mustRun(t, sc, Options{Check: true, Extensions: func(card int, _ *lanai.SRAM) ([]spine.Extension, error) {
