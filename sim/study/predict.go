@@ -136,12 +136,28 @@ func Predict(ctx context.Context, sc *sim.Scenario, machines []Machine, opt Pred
 	if err != nil {
 		return nil, err
 	}
-	p.Low, p.FirstLow = traces.Real(math.Inf(1)), traces.Real(math.Inf(1))
-	for _, r := range p.Rows {
-		p.Low, p.High = min(p.Low, r.Default.Gap), max(p.High, r.Default.Gap)
-		p.FirstLow, p.FirstHigh = min(p.FirstLow, r.PCIFirst.Gap), max(p.FirstHigh, r.PCIFirst.Gap)
-	}
+	p.Low, p.High = band(p.Rows, func(r *PredictionRow) traces.Real { return r.Default.Gap })
+	p.FirstLow, p.FirstHigh = band(p.Rows, func(r *PredictionRow) traces.Real { return r.PCIFirst.Gap })
 	return p, nil
+}
+
+// band is the least and the most of a figure, of the rows that have it: under
+// some choices no rate may stay within the loss bound.
+func band(rows []PredictionRow, of func(*PredictionRow) traces.Real) (low, high traces.Real) {
+	low, high = traces.Real(math.NaN()), traces.Real(math.NaN())
+	for i := range rows {
+		v := of(&rows[i])
+		if math.IsNaN(float64(v)) {
+			continue
+		}
+		if !(v >= low) {
+			low = v
+		}
+		if !(v <= high) {
+			high = v
+		}
+	}
+	return low, high
 }
 
 func predictOne(ctx context.Context, sc *sim.Scenario, opt PredictOptions) (*Predicted, error) {
