@@ -225,3 +225,14 @@ func TestRecordWindow(t *testing.T) {
 		t.Errorf("a window that ends before it begins: status %d, %s", code, stderr)
 	}
 }
+
+// TestReplayOfOnePacket: a run too short for a figure says which are missing.
+func TestReplayOfOnePacket(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, args := range [][]string{{"replay", "--set", "traffic.packets=1"}, {"replay", "out/record.parquet", "--out", "again"}} {
+		code, stdout, stderr := spinesim(args...)
+		if code != 0 || !strings.HasSuffix(stdout, "\nfound nothing to draw for event-graph-best, event-graph-slow, oscillation\n") {
+			t.Errorf("spinesim %q: status %d\n%s%s", args, code, stdout, stderr)
+		}
+	}
+}

@@ -71,6 +71,7 @@ type replayOutput struct {
 	style  plots.Style
 	asJSON bool
 	files  []string
+	missed []string // figures for which nothing was found to draw
 }
 
 func (o *replayOutput) path(name string) string {
@@ -120,8 +121,15 @@ func replayScenario(c *cobra.Command, f *scenarioFlags, out *replayOutput, check
 
 // list names the files that were written.
 func (o *replayOutput) list() {
-	if !o.asJSON {
-		fmt.Fprintln(o.c.OutOrStdout(), "wrote", strings.Join(o.files, ", "))
+	if o.asJSON {
+		return
+	}
+	w := o.c.OutOrStdout()
+	if len(o.files) > 0 {
+		fmt.Fprintln(w, "wrote", strings.Join(o.files, ", "))
+	}
+	if len(o.missed) > 0 {
+		fmt.Fprintln(w, "found nothing to draw for", strings.Join(o.missed, ", "))
 	}
 }
 
@@ -135,6 +143,7 @@ func (o *replayOutput) figures(r *sim.Replay) error {
 		{"event-graph-slow", fmt.Sprintf("SPINE IP router event graph: slow state, %d packets received in a row", r.Slow.Run), r.Slow},
 	} {
 		if !g.win.Found {
+			o.missed = append(o.missed, g.name)
 			continue
 		}
 		graph := plots.EventGraph{Title: g.title, Card: r.Ingress, From: g.win.From, To: g.win.To, Style: o.style, Trace: g.win.Packet}
@@ -151,6 +160,7 @@ func (o *replayOutput) figures(r *sim.Replay) error {
 	t := plots.Timeline{Title: "Gap, receive runs and DMA backlog over time", Card: r.Ingress, From: r.Span.From, To: r.Span.To}
 	ps, err := t.Plots(r.Records)
 	if errors.Is(err, plots.ErrNoEvents) {
+		o.missed = append(o.missed, "oscillation")
 		return nil
 	}
 	if err != nil {
