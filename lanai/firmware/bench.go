@@ -58,7 +58,7 @@ const (
 	packetPeer   = 16
 	packetHop    = 20
 	packetWhy    = 32
-	packetSize   = 36
+	packetSize   = 48
 
 	flagValid   = 1 << 31
 	headerBytes = 32

@@ -91,12 +91,16 @@ func (l *linker) layout() error {
 			return off, nil
 		}
 		for oi, o := range l.objects {
+			// No two objects share a granule, so that what the code of one may do
+			// can differ from what another's may.
+			least := uint32(isa.Granule)
 			for si := range o.sections {
 				s := &o.sections[si]
 				if s.kind != kind {
 					continue
 				}
-				off, err := place(s.size, s.align)
+				off, err := place(s.size, max(s.align, least))
+				least = 1
 				if err != nil {
 					return err
 				}
@@ -106,7 +110,7 @@ func (l *linker) layout() error {
 		if kind == Writable {
 			for i := range l.commons {
 				c := &l.commons[i]
-				off, err := place(c.size, c.align)
+				off, err := place(c.size, max(c.align, isa.Granule))
 				if err != nil {
 					return err
 				}

@@ -23,13 +23,17 @@ static u32 self(void)
 	return take_from(&spine.self);
 }
 
-/* The receive engine's interrupts, and the send engine's. */
+/* The send engine's interrupt, packets that leave by the wire they came by, and
+ * the receive engine's interrupts. */
 static u32 wire(void)
 {
 	u32 isr = ISR;
 
-	if (spine.sending && isr & INT_SEND)
-		return found(spine_wire_output_done, 0);
+	if (spine.sending) {
+		if (isr & INT_SEND)
+			return found(spine_wire_output_done, 0);
+	} else if (spine.out.first)
+		return found(spine_wire_output_start, 0);
 	if (!(isr & (INT_RECV | INT_BUFF)))
 		return 0;
 	if (spine.receiving_body)
@@ -57,6 +61,20 @@ static u32 peer0(void) { return peer(&spine.peer[0]); }
 static u32 peer1(void) { return peer(&spine.peer[1]); }
 static u32 peer2(void) { return peer(&spine.peer[2]); }
 
+/* The peer whose packet has waited longest of those that have a credit. */
+static struct peer *startable(void)
+{
+	struct peer *p = spine.peer, *best = 0;
+
+	for (u32 i = PEERS; i; i--, p++) {
+		if (!p->starts.first || !p->credits)
+			continue;
+		if (!best || (int)(p->starts.first->order - best->starts.first->order) < 0)
+			best = p;
+	}
+	return best;
+}
+
 /* Continuations of the chain and the engine's completions, then ACKs to be
  * sent, then packets that wait. */
 static u32 dma(void)
@@ -80,7 +98,7 @@ static u32 dma(void)
 	for (p = spine.peer; p < spine.peer + PEERS; p++)
 		if (p->acks_due)
 			return found(spine_ack_send, 0);
-	p = spine_startable();
+	p = startable();
 	if (p)
 		return found(spine_peer_to_peer_start, (void *)p);
 	return spine.host.first ? found(spine_to_host, 0) : 0;

@@ -8,22 +8,12 @@ static inline struct peer *of(u32 card)
 
 void spine_enq_ip_output(struct packet *p)
 {
+	if (p->peer == spine.card) {
+		append(&spine.out, p);
+		return;
+	}
 	p->order = spine.started++;
 	append(&of(p->peer)->starts, p);
-}
-
-/* The peer whose packet has waited longest of those that have a credit. */
-struct peer *spine_startable(void)
-{
-	struct peer *p = spine.peer, *best = 0;
-
-	for (u32 i = PEERS; i; i--, p++) {
-		if (!p->starts.first || !p->credits)
-			continue;
-		if (!best || (int)(p->starts.first->order - best->starts.first->order) < 0)
-			best = p;
-	}
-	return best;
 }
 
 /* Reserves the engine, takes the credit and the peer's next slot. Runs only
@@ -55,11 +45,15 @@ void spine_dma_generic_start(struct packet *p)
 {
 	DMA_DIR = 0;
 	ISR = INT_DMA;
-	spine_send_front(&spine.dma, p->bytes > HEADER_BYTES - 4 ? spine_dma_start_body : spine_dma_start_header, p);
+	spine_send_front(&spine.dma, spine_dma_start_body, p);
 }
 
 void spine_dma_start_body(struct packet *p)
 {
+	if (p->bytes <= HEADER_BYTES - 4) {	/* all of it is header */
+		spine_send_front(&spine.dma, spine_dma_start_header, p);
+		return;
+	}
 	EAR = p->slot + HEADER_BYTES;
 	LAR = (u32)p->buffer + HEADER_BYTES;
 	spine.engine_busy = 2;

@@ -15,22 +15,19 @@ void spine_rx_check_header(struct packet *unused)
 	struct packet *p = take(&spine.free);
 	u32 *to = p->buffer + 1;
 	const u32 *from = spine_staging;
-	u32 last;
 
 	(void)unused;
-	ISR = INT_BUFF | INT_RECV;
+	ISR = INT_BUFF;
 	for (u32 i = HEADER_BYTES / 4; i; i--)
 		*to++ = *from++;
 	p->bad_crc = 0;
 	p->why = NO_REASON;
 	p->bytes = spine_staging[0] & 0xFFFF;
-	last = p->bytes;
-	if (last > spine.buffer_bytes - 4)
-		last = spine.buffer_bytes - 4;
 	spine.receiving = p;
 	spine.receiving_body = 1;
 	RMP = (u32)to;
-	RML = ((u32)p->buffer + 4 + last - 1) & ~3u;
+	if (!(ISR & INT_RECV))	/* else it was no longer than a header */
+		RML = (u32)p->buffer + spine.buffer_bytes - 4;
 }
 
 /* The body is in: the next header may come, and the packet goes to the router. */

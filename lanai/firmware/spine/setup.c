@@ -16,6 +16,7 @@ void spine_setup(u32 card, u32 buffers, u32 memory, u32 buffer_bytes)
 	spine.buffer_bytes = buffer_bytes;
 	empty(&spine.free);
 	empty(&spine.host);
+	empty(&spine.out);
 	for (u32 i = 0; i < buffers && i < MOST_BUFFERS; i++, memory += buffer_bytes) {
 		packets[i].buffer = (u32 *)memory;
 		append(&spine.free, &packets[i]);
@@ -52,6 +53,12 @@ void spine_setup_peer(u32 peer, u32 slots_there, u32 ack_there, u32 inbox)
 void spine_setup_credits(u32 peer, u32 credits)
 {
 	spine.peer[peer].credits = credits;
+}
+
+/* Which queue is polled at a place of the order, from 0. */
+void spine_setup_order(u32 place, u32 queue)
+{
+	spine.order[place] = queue;
 }
 
 /* The table's image: six words of header (magic, form, routes, nodes, base and

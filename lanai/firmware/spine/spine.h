@@ -73,7 +73,7 @@ struct packet {
 	u32 slot;		/* bus address where the peer wants it */
 	u32 order;		/* of those that wait for their DMA */
 	u32 why;		/* enum reason, of what is not forwarded */
-};
+} __attribute__((aligned(16)));
 
 typedef void (*handler)(struct packet *);
 
@@ -140,6 +140,8 @@ struct spine {
 	struct peer peer[PEERS];
 	struct routes routes;
 	struct list host;
+	struct list out;	/* packets for the wire they came by */
+	struct packet *own;	/* the one of them that is being sent */
 	u32 host_at;		/* bus address where the host wants packets */
 	u8 order[8];		/* queues as they are polled, ended by QUEUES */
 };
@@ -166,11 +168,10 @@ void spine_setup(u32 card, u32 buffers, u32 memory, u32 buffer_bytes);
 void spine_setup_slots(u32 slot_bytes, u32 slots, u32 host_at);
 void spine_setup_peer(u32 peer, u32 slots_there, u32 ack_there, u32 inbox);
 void spine_setup_credits(u32 peer, u32 credits);
+void spine_setup_order(u32 place, u32 queue);
 void spine_setup_routes(const u32 *image, u32 own_wire, u32 mtu);
 void spine_setup_prefix(u32 list, u32 address, u32 mask);
 void spine_start(void);
-
-struct peer *spine_startable(void);
 
 /* Handlers. Those that act for a peer get it in place of a packet. */
 void spine_free_buffer(struct packet *);
