@@ -69,6 +69,9 @@ const maxAhead = 1 << 20
 // tells whether the box ends here.
 func (p *Processor) execute() (ended bool, err error) {
 	x := &p.exec
+	if x.fault != nil {
+		return true, nil
+	}
 	if x.returned {
 		n := x.core.Counters().Sub(x.before)
 		p.w.n = n.Instructions + n.Interlocks
@@ -80,8 +83,10 @@ func (p *Processor) execute() (ended bool, err error) {
 	stop, err := x.core.Run(now, to)
 	switch at := x.core.Cycle(); {
 	case err != nil:
-		x.fault = err
-		return true, nil
+		if x.fault = err; at <= now {
+			return true, nil
+		}
+		x.wake = at
 	case stop == isa.Returned:
 		x.returned, x.wake = true, at
 	case stop == isa.Device:

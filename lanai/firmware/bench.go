@@ -2,6 +2,7 @@ package firmware
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"spinesim/lanai"
@@ -62,7 +63,6 @@ const (
 
 	flagValid   = 1 << 31
 	headerBytes = 32
-	bufferBytes = 1536 + headerBytes
 	peers       = 3
 )
 
@@ -100,6 +100,47 @@ type Inputs struct {
 	MTU     int
 	// Extension is linked in before the router; nil for none.
 	Extension []*loader.Object
+	// Buffers is how many packet buffers a card has, 1 to MostBuffers, and
+	// Credits how many packets it keeps slots for from each other card, 1 to
+	// MostCredits; 0 is 16 and 4.
+	Buffers, Credits int
+	// MaxPacket is the longest packet that a buffer or slot holds, 64 to 16384
+	// bytes; 0 is 1536.
+	MaxPacket int
+	// Order is the queues in the order in which the dispatcher polls them; nil is
+	// from 0 on.
+	Order []uint8
+	// HostAt is where on the bus the host wants packets; 0 is 1 MB.
+	HostAt uint32
+	// Watchdog is the longest run of the extension for a packet, in cycles; 0 is
+	// without bound. Only whole cards have one.
+	Watchdog int64
+}
+
+// What the firmware's tables have room for.
+const (
+	MostBuffers = 32
+	MostCredits = 64
+)
+
+func (in *Inputs) fill() error {
+	set := func(v *int, least, most, otherwise int, what string) error {
+		if *v == 0 {
+			*v = otherwise
+		}
+		if *v < least || *v > most {
+			return fmt.Errorf("firmware: %d %s, want %d to %d", *v, what, least, most)
+		}
+		return nil
+	}
+	if in.HostAt == 0 {
+		in.HostAt = 1 << 20
+	}
+	return errors.Join(
+		set(&in.Buffers, 1, MostBuffers, 16, "packet buffers"),
+		set(&in.Credits, 1, MostCredits, 4, "credits"),
+		set(&in.MaxPacket, 64, 16384, 1536, "bytes a packet"),
+	)
 }
 
 // Bench is a card's processor and memory with the SPINE firmware, without a
@@ -114,11 +155,14 @@ type Bench struct {
 	sp        uint32
 	found     uint32
 	polls     uint32
+	spine     uint32
 	staging   uint32
 	acks      uint32
 	inbox     [peers]uint32
 	scratch   uint32
 	slotBytes uint32
+	low       uint32 // of the stack
+	credits   uint32
 	byAddr    map[uint32]traces.Event
 }
 
@@ -147,23 +191,25 @@ func NewBench(in Inputs) (*Bench, error) {
 	return b, nil
 }
 
-// peerCredits is how many packets a card keeps slots for, from each other.
-const peerCredits = 4
-
 // connect tells of a peer: the bus addresses of this card's slots and of its
 // ACK word there.
 func (b *Bench) connect(peer, slots, ack uint32) error {
 	if _, err := b.Call("spine_setup_peer", peer, slots, ack, b.inbox[peer]); err != nil {
 		return err
 	}
-	_, err := b.Call("spine_setup_credits", peer, peerCredits)
+	_, err := b.Call("spine_setup_credits", peer, b.credits)
 	return err
 }
 
 // load puts the firmware, a stack, the route table, buffers and slots into a
 // memory and sets them up.
 func (b *Bench) load(sram *lanai.SRAM, devices isa.Devices, card uint32, in Inputs) error {
-	b.SRAM, b.slotBytes, b.byAddr = sram, bufferBytes, map[uint32]traces.Event{}
+	if err := in.fill(); err != nil {
+		return err
+	}
+	// The word of VALID before a packet, and room for the last granule.
+	b.slotBytes = (uint32(in.MaxPacket) + headerBytes + isa.Granule - 1) &^ (isa.Granule - 1)
+	b.SRAM, b.credits, b.byAddr = sram, uint32(in.Credits), map[uint32]traces.Event{}
 	if _, err := b.SRAM.Alloc("address 0, nobody's", isa.Granule, isa.Granule); err != nil {
 		return err
 	}
@@ -202,16 +248,16 @@ func (b *Bench) load(sram *lanai.SRAM, devices isa.Devices, card uint32, in Inpu
 	}
 	low := block("stack", stackBytes, isa.Read|isa.Write)
 	table := block("route table", max(uint32(len(in.Image)), 4), isa.Read)
-	buffers := block("packet buffers", 16*bufferBytes, isa.Read|isa.Write)
+	buffers := block("packet buffers", uint32(in.Buffers)*b.slotBytes, isa.Read|isa.Write)
 	for i := range b.inbox {
-		b.inbox[i] = block("slots of a peer", peerCredits*b.slotBytes, isa.Read|isa.Write)
+		b.inbox[i] = block("slots of a peer", b.credits*b.slotBytes, isa.Read|isa.Write)
 	}
 	b.scratch = block("a packet of the bench's", packetSize, isa.Read|isa.Write)
 	if err != nil {
 		return err
 	}
 	copy(b.SRAM.View(table, len(in.Image)), in.Image)
-	b.sp = low + stackBytes
+	b.low, b.sp = low, low+stackBytes
 	b.CPU.BoundStack(low, b.sp)
 	for _, h := range handlers {
 		a, err := b.Image.Symbol(h.symbol)
@@ -223,7 +269,7 @@ func (b *Bench) load(sram *lanai.SRAM, devices isa.Devices, card uint32, in Inpu
 	for _, s := range []struct {
 		name string
 		at   *uint32
-	}{{"spine_found", &b.found}, {"spine_polls", &b.polls}, {"spine_staging", &b.staging}, {"spine_acks", &b.acks}} {
+	}{{"spine_found", &b.found}, {"spine", &b.spine}, {"spine_polls", &b.polls}, {"spine_staging", &b.staging}, {"spine_acks", &b.acks}} {
 		if *s.at, err = b.Image.Symbol(s.name); err != nil {
 			return err
 		}
@@ -233,9 +279,12 @@ func (b *Bench) load(sram *lanai.SRAM, devices isa.Devices, card uint32, in Inpu
 		own = 1
 	}
 	calls := []call{
-		{"spine_setup", []uint32{card, 16, buffers, bufferBytes}},
-		{"spine_setup_slots", []uint32{b.slotBytes, peerCredits * b.slotBytes, 0x100000}},
+		{"spine_setup", []uint32{card, uint32(in.Buffers), buffers, b.slotBytes}},
+		{"spine_setup_slots", []uint32{b.slotBytes, b.credits * b.slotBytes, in.HostAt}},
 		{"spine_setup_routes", []uint32{table, own, uint32(in.MTU)}},
+	}
+	for i, q := range in.Order {
+		calls = append(calls, call{"spine_setup_order", []uint32{uint32(i), uint32(q)}})
 	}
 	for i, list := range [][]Prefix{in.BadSources, in.Locals, in.BadTargets} {
 		for _, p := range list {

@@ -11,7 +11,7 @@ type Stop uint8
 // The reasons.
 const (
 	Boundary Stop = iota // reached the boundary it was given
-	Device               // an access to a device takes effect at Cycle; call Run with that for now
+	Device               // an access to a device takes effect at Cycle, or Gates are to be asked then; call Run with that for now
 	Returned             // the function begun with Call has returned, at Cycle
 	Faulted              // stands until Reset or Call
 )
@@ -26,6 +26,7 @@ type Counters struct {
 	Accesses     int64 // loads and stores
 	Interlocks   int64 // cycles waited for a load's result or the load/store unit
 	Waits        int64 // cycles waited for the memory bus
+	Jumps        int64 // computed jumps: results of the ALU that went into pc
 	Skipped      int64 // instructions of these that were accounted for in whole rounds of a waiting loop
 }
 
@@ -38,6 +39,7 @@ func (c Counters) Sub(before Counters) Counters {
 	c.Accesses -= before.Accesses
 	c.Interlocks -= before.Interlocks
 	c.Waits -= before.Waits
+	c.Jumps -= before.Jumps
 	c.Skipped -= before.Skipped
 	return c
 }
@@ -57,6 +59,12 @@ type CPU struct {
 	Slots Slots
 	// OnMark, when set, is told of log_n.
 	OnMark func(Mark)
+	// OnJump, when set, is told of computed jumps (see Counters) with the boundary
+	// at which they took effect, one delay slot before their target. It keeps
+	// waiting loops from being skipped.
+	OnJump func(target uint32, cycle int64)
+	// Gates, when set, is asked before a fetch that is not allowed is a fault.
+	Gates Gates
 	// SymbolAt names an address in faults, "" for none. It may be nil.
 	SymbolAt func(addr uint32) string
 	// Profile, when set, is added to with every instruction. It keeps waiting
@@ -67,7 +75,7 @@ type CPU struct {
 	StepLoops bool
 
 	mem       []byte
-	rights    []Access // by granule
+	rights    Rights
 	pages     []*[pageWords]op
 	stackLow  uint32
 	stackHigh uint32
@@ -107,7 +115,7 @@ func New(mem []byte) (*CPU, error) {
 		return nil, fmt.Errorf("isa: memory of %d bytes: want a multiple of %d up to 1 GB", len(mem), Granule)
 	}
 	c := &CPU{mem: mem, watchdog: NoWatchdog}
-	c.rights = make([]Access, len(mem)/Granule)
+	c.rights = make(Rights, len(mem)/Granule)
 	for i := range c.rights {
 		c.rights[i] = All
 	}

@@ -1,7 +1,5 @@
 package isa
 
-import "fmt"
-
 // Access is a set of ways to use memory.
 type Access uint8
 
@@ -33,23 +31,10 @@ const (
 // Protect sets what is allowed with the bytes from addr on, all multiples of
 // Granule. Before the first call everything is. The error names what does not
 // fit.
-func (c *CPU) Protect(addr uint32, bytes int, a Access) error {
-	if addr%Granule != 0 || bytes < 0 || bytes%Granule != 0 || uint64(addr)+uint64(bytes) > uint64(len(c.rights))*Granule {
-		return fmt.Errorf("isa: protection of %d bytes at %#x: want multiples of %d within %d bytes: %w", bytes, addr, Granule, len(c.mem), ErrOutside)
-	}
-	for g := addr / Granule; g < (addr+uint32(bytes))/Granule; g++ {
-		c.rights[g] = a
-	}
-	return nil
-}
+func (c *CPU) Protect(addr uint32, bytes int, a Access) error { return c.rights.Set(addr, bytes, a) }
 
 // Allowed is what is allowed with the byte at addr.
-func (c *CPU) Allowed(addr uint32) Access {
-	if g := addr >> granuleShift; int(g) < len(c.rights) {
-		return c.rights[g]
-	}
-	return 0
-}
+func (c *CPU) Allowed(addr uint32) Access { return c.rights.At(addr) }
 
 // BoundStack makes it a fault that an instruction leaves a stack pointer below
 // low or above high. Both 0 take the bound away.

@@ -49,8 +49,9 @@ func (c *CPU) execute(now, to int64) (stop Stop, err error) {
 		instrs     int64
 		accesses   int64
 		interlocks int64
+		jumps      int64
 		profile    = c.Profile
-		skip       = profile == nil && !c.StepLoops
+		skip       = profile == nil && c.OnJump == nil && !c.StepLoops
 	)
 	save := func() {
 		c.p0, c.p1, c.p2 = p0, p1, p2
@@ -59,7 +60,8 @@ func (c *CPU) execute(now, to int64) (stop Stop, err error) {
 		c.count.Instructions += instrs
 		c.count.Accesses += accesses
 		c.count.Interlocks += interlocks
-		instrs, accesses, interlocks = 0, 0, 0
+		c.count.Jumps += jumps
+		instrs, accesses, interlocks, jumps = 0, 0, 0, 0
 	}
 	for {
 		// The instruction's word, and what it was decoded to.
@@ -68,6 +70,20 @@ func (c *CPU) execute(now, to int64) (stop Stop, err error) {
 			save()
 			if p0 == ReturnAddress {
 				return Returned, nil
+			}
+			if c.Gates != nil && p0&3 == 0 && int(g) < len(rights) && !c.begun && !c.ready {
+				if cycle > now {
+					return Device, nil
+				}
+				if err := c.Gates.Cross(p0); err != nil {
+					return Faulted, c.raise(err, 0, "fetch", p0, wordSize, cycle)
+				}
+				rights, p0, p1, p2 = c.rights, c.p0, c.p1, c.p2
+				if g = p0 >> granuleShift; int(g) >= len(rights) || rights[g]&Execute == 0 {
+					return Faulted, c.badFetch(cycle)
+				}
+				// What Cross did may have changed what the caller vouches for.
+				return Boundary, nil
 			}
 			if cycle >= to && !c.ready {
 				return Boundary, nil
@@ -272,6 +288,7 @@ func (c *CPU) execute(now, to int64) (stop Stop, err error) {
 					c.count.Instructions += rounds * each.Instructions
 					c.count.Accesses += rounds * each.Accesses
 					c.count.Interlocks += rounds * each.Interlocks
+					c.count.Jumps += rounds * each.Jumps
 					c.count.Skipped += rounds * each.Instructions
 				}
 			}
@@ -377,6 +394,10 @@ func (c *CPU) execute(now, to int64) (stop Stop, err error) {
 			case u.how&hPC != 0:
 				p2 = reg[pcResult]
 				next = p2 + 4
+				jumps++
+				if c.OnJump != nil {
+					c.OnJump(p2, end)
+				}
 			}
 			if u.how&hSP != 0 && c.stackHigh != 0 && (reg[SP] < c.stackLow || reg[SP] > c.stackHigh) {
 				cycle = end

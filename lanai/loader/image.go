@@ -54,11 +54,13 @@ type Block struct {
 	Addr, Bytes uint32 // multiples of isa.Granule
 }
 
-// Placed is a section where it lies.
+// Placed is a section where it lies, or a common symbol, which no object has a
+// section for.
 type Placed struct {
 	Object, Section string
 	Kind            Kind
 	Addr, Bytes     uint32
+	Order           int // of the object among those loaded, from 0; -1 for a common symbol
 }
 
 // Symbol is a name and its address.

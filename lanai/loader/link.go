@@ -131,14 +131,16 @@ func (l *linker) layout() error {
 				if s := &o.sections[si]; s.kind == kind {
 					l.at[oi][si] += base
 					if s.size > 0 {
-						l.im.Sections = append(l.im.Sections, Placed{o.Name, s.name, kind, l.at[oi][si], s.size})
+						l.im.Sections = append(l.im.Sections, Placed{o.Name, s.name, kind, l.at[oi][si], s.size, oi})
 					}
 				}
 			}
 		}
 		if kind == Writable {
 			for i := range l.commons {
-				l.commons[i].addr += base
+				c := &l.commons[i]
+				c.addr += base
+				l.im.Sections = append(l.im.Sections, Placed{"", "common " + c.name, kind, c.addr, c.size, -1})
 			}
 		}
 	}
