@@ -1,11 +1,14 @@
 package traces
 
 // NumKinds is how many kinds of record there are, KindNone included.
-const NumKinds = int(KindCopy) + 1
+const NumKinds = int(KindMark) + 1
+
+// NumMarks is how many marks there are, log_0 to log_4.
+const NumMarks = 5
 
 var kindNames = [NumKinds]string{
 	"none", "box", "polls", "poll", "transfer", "receive", "send", "wait",
-	"enter", "leave", "depart", "level", "copy",
+	"enter", "leave", "depart", "level", "copy", "mark",
 }
 
 // String is the kind's name in listings and files.

@@ -61,6 +61,11 @@ const (
 	// Packet, of Bytes bytes, became a copy of it on Card at End: inside the
 	// router from then on, past the router handler.
 	KindCopy
+
+	// KindMark: executed firmware passed a mark, log_0 to log_4, at End. Count is
+	// which, Event the handler that ran (NoEvent between handlers), Packet its
+	// packet, Cause its box.
+	KindMark
 )
 
 // NoQueue stands where no queue is meant.

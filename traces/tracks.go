@@ -17,6 +17,7 @@ const (
 	trackPackets                    // packets that enter, depart and leave
 	trackLevel                      // sub: the event, peer: for credits
 	trackBus                        // the bus
+	trackMarks                      // marks of executed firmware
 	trackOther                      // records of unknown kind
 	numTrackClass = int(iota)
 )
@@ -46,6 +47,8 @@ func trackOf(r *Record) trackKey {
 		k.class, k.sub = trackWait, uint8(r.Reason)
 	case KindEnter, KindLeave, KindDepart, KindCopy:
 		k.class = trackPackets
+	case KindMark:
+		k.class = trackMarks
 	case KindLevel:
 		k.class, k.sub, k.peer = trackLevel, uint8(r.Event), r.Peer
 	default:
@@ -78,6 +81,8 @@ func (k trackKey) name(m *Meta) string {
 		return Event(k.sub).String()
 	case trackBus:
 		return "Bus"
+	case trackMarks:
+		return "Marks"
 	}
 	return "Other"
 }
@@ -98,6 +103,8 @@ func (k trackKey) rank() int32 {
 		return 3
 	case trackBus:
 		return 4
+	case trackMarks:
+		return 5
 	case trackHandler:
 		return handlers + 255 - int32(k.sub)
 	case trackPolls:
@@ -155,12 +162,19 @@ func sliceName(r *Record) string {
 		return r.Verdict.String()
 	case KindEnter, KindDepart, KindCopy:
 		return r.Kind.String()
+	case KindMark:
+		if int(r.Count) < len(markNames) {
+			return markNames[r.Count]
+		}
+		return "mark"
 	}
 	if r.Event == NoEvent {
 		return r.Kind.String()
 	}
 	return r.Event.String()
 }
+
+var markNames = [NumMarks]string{"log_0", "log_1", "log_2", "log_3", "log_4"}
 
 // dropNames saves putting them together for every drop.
 var dropNames = func() (names [NumReasons]string) {

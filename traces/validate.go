@@ -113,7 +113,7 @@ func describe(r *Record) string {
 	if r.Cause != 0 {
 		fmt.Fprintf(&b, ", cause %v", r.Cause)
 	}
-	if r.Kind == KindLevel || r.Kind == KindPolls {
+	if r.Kind == KindLevel || r.Kind == KindPolls || r.Kind == KindMark {
 		fmt.Fprintf(&b, ", count %d", r.Count)
 	}
 	return b.String()

@@ -68,6 +68,13 @@ func (v *Validator) fields(r *Record) bool {
 		if r.Peer == NoCard || r.Peer == r.Card {
 			v.fail(InvariantFields, r, "it departs to card %d", r.Peer)
 		}
+	case KindMark:
+		if r.Count >= NumMarks {
+			v.fail(InvariantFields, r, "mark %d does not exist", r.Count)
+		}
+		if r.Event != NoEvent && !isHandler(r.Event) {
+			v.fail(InvariantFields, r, "%v is not a handler", r.Event)
+		}
 	case KindLevel:
 		if r.Event < LevelQueue0 || r.Event > LevelBacklog {
 			v.fail(InvariantFields, r, "%v is not a level", r.Event)
@@ -102,7 +109,7 @@ func (v *Validator) times(r *Record) {
 		if r.Ready < 0 || r.Ready > r.Start {
 			v.fail(InvariantTimes, r, "it begins at %v but is ready at %v", r.Start, r.Ready)
 		}
-	case KindEnter, KindLeave, KindDepart, KindCopy, KindLevel:
+	case KindEnter, KindLeave, KindDepart, KindCopy, KindLevel, KindMark:
 		if r.Start != r.End {
 			v.fail(InvariantTimes, r, "it takes time")
 		}
