@@ -23,7 +23,13 @@ type packet struct {
 	place   int32    // in its batch
 	batch   int32    // how many there are
 	whole   bool     // the frame is completely in the card
-	inHost  bool     // on the host's path
+
+	// Executed firmware:
+	at       uint32 // its structure in the card's memory
+	carried  int32  // leading bytes that the frame carried when it came
+	short    bool   // it ended with its header
+	handedUp bool   // it goes to the host
+	inHost   bool   // on the host's path
 }
 
 // message is an active message: a handler to run, its packet and its cause.

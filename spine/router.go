@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"spinesim/lanai"
+	"spinesim/lanai/firmware"
 	"spinesim/pci"
 	"spinesim/sim/des"
 	"spinesim/traces"
@@ -22,6 +23,12 @@ type CardConfig struct {
 	Upstream lanai.Upstream
 	// Stepping polls one queue at a time instead of in whole scans.
 	Stepping bool
+	// Execution is what the processor executes; "" is ExecuteTable. It is the
+	// same for all cards of a router.
+	Execution Execution
+	// Code is what executed firmware routes by, and its extension in C. Lengths,
+	// numbers and order of what is in Firmware and Policy are taken from there.
+	Code firmware.Inputs
 }
 
 // Config is a whole router: cards on one bus, and the host.
@@ -107,6 +114,20 @@ func New(e *des.Engine, rec *traces.Recorder, cfg *Config) (*Router, error) {
 			}
 		}
 		rt.batch.init(rt)
+		if c.Execution != cfg.Cards[0].Execution {
+			return nil, fmt.Errorf("card %d: execution %q, and %q on card 0: want the same on all", i, c.Execution, cfg.Cards[0].Execution)
+		}
+		if c.Execution != "" && c.Execution != ExecuteTable {
+			if rt.exec, err = newExecuted(rt, c.Execution, c.Code, n); err != nil {
+				return nil, fmt.Errorf("card %d: %w", i, err)
+			}
+			card.CPU.Bind(rt.exec)
+			card.Rx.Bind(c.Upstream, rt.exec)
+			card.Tx.Bind(rt.exec)
+			card.DMA.Bind(rt.exec)
+			r.cards = append(r.cards, rt)
+			continue
+		}
 		if err := rt.layout(n); err != nil {
 			return nil, fmt.Errorf("card %d: %w", i, err)
 		}
@@ -117,10 +138,24 @@ func New(e *des.Engine, rec *traces.Recorder, cfg *Config) (*Router, error) {
 		card.DMA.Bind(rt)
 		r.cards = append(r.cards, rt)
 	}
+	if err := r.connect(); err != nil {
+		return nil, err
+	}
 	if err := r.attachHost(cfg); err != nil {
 		return nil, err
 	}
 	return r, nil
+}
+
+// connect makes executed firmware know its peers.
+func (r *Router) connect() error {
+	var list []*firmware.Card
+	for _, c := range r.cards {
+		if c.exec != nil {
+			list = append(list, c.exec.fw)
+		}
+	}
+	return firmware.Connect(list...)
 }
 
 func (r *Router) attachHost(cfg *Config) error {
@@ -179,6 +214,12 @@ func (r *Runtime) layout(cards int) error {
 			return err
 		}
 	}
+	r.account(cards)
+	return nil
+}
+
+// account sets up what the run-time counts.
+func (r *Runtime) account(cards int) {
 	r.starts = make([]ring, cards+1)
 	r.credits = make([]int, cards+1)
 	r.creditAt = make([]des.Time, cards+1)
@@ -193,7 +234,6 @@ func (r *Runtime) layout(cards int) error {
 		r.view.ChainQueue = QSelf
 	}
 	r.credits[cards] = 1 // one slot of host memory a card
-	return nil
 }
 
 // Bus is the router's bus.
@@ -235,6 +275,11 @@ func (r *Router) Expand(on bool) error {
 		return nil
 	}
 	r.rec.SetExpanding(on)
+	for _, c := range r.cards {
+		if c.exec != nil {
+			c.exec.expand(on)
+		}
+	}
 	if !on {
 		return nil
 	}

@@ -50,6 +50,8 @@ type Runtime struct {
 	curDemand lanai.Demand
 	curID     traces.ID
 	curStart  des.Time
+	curRuns   bool      // executed: it does
+	exec      *executed // what runs instead of the cost table, or nil
 
 	// Receiving.
 	rxPkt    *packet // the packet being received
@@ -124,6 +126,9 @@ func (r *Runtime) FreeBuffers() int { return len(r.freeBufs) }
 func (r *Runtime) SetStepping(on bool) { r.stepping = on }
 
 func (r *Runtime) start() error {
+	if r.exec != nil {
+		return r.exec.start()
+	}
 	if err := r.armFirst(); err != nil {
 		return err
 	}
@@ -272,6 +277,10 @@ func (r *Runtime) recordPoll(now des.Time, q uint8, hit bool) {
 
 // finish closes the present run of polls at the end of a simulation.
 func (r *Runtime) finish(now des.Time) {
+	if r.exec != nil {
+		r.exec.finish(now)
+		return
+	}
 	if !r.scanning {
 		return
 	}

@@ -22,6 +22,14 @@ const (
 	peerBytes = 56
 )
 
+// Polls are the addresses of the queues' polls.
+func (b *Bench) Polls() (at [traces.PollQ6 + 1]uint32) {
+	for q := range at {
+		at[q] = b.word(b.polls + 4*uint32(q))
+	}
+	return at
+}
+
 // Receiving is the packet structure whose body is being, or was last, received.
 func (b *Bench) Receiving() uint32 { return b.word(b.spine + spineReceiving) }
 
