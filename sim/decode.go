@@ -230,6 +230,15 @@ func (d *document) anchor(dir string) {
 			n.Value = beside(dir, n.Value)
 		}
 	}
+	if _, n := child(d.root, "firmware"); n != nil && n.Kind == yaml.MappingNode {
+		if _, n = child(n, "extension"); n != nil && n.Kind == yaml.SequenceNode {
+			for _, f := range n.Content {
+				if f.Kind == yaml.ScalarNode {
+					f.Value = beside(dir, f.Value)
+				}
+			}
+		}
+	}
 }
 
 // open finds a scenario by a preset's name or by a file's path.

@@ -198,6 +198,9 @@ func (s *Scenario) check() (string, error) {
 		}
 		return "firmware.costs", err
 	}
+	if p, err := s.checkExecution(); err != nil {
+		return p, err
+	}
 	bus := s.busSpec()
 	if err := bus.Validate(); err != nil {
 		var se *pci.SpecError
@@ -293,6 +296,17 @@ func (s *Scenario) Hash() (string, error) {
 	c := *s
 	c.Name, c.Description, c.Extends, c.Found, c.Seed = "", "", "", nil, 0
 	h := sha256.New()
+	if c.Firmware.Execution == string(spine.ExecuteTable) {
+		c.Firmware.Execution = "" // as before there was a choice
+	}
+	c.Firmware.Extension = slices.Clone(c.Firmware.Extension)
+	for i, f := range c.Firmware.Extension {
+		sum, err := fileSum(f)
+		if err != nil {
+			return "", &InputError{err}
+		}
+		c.Firmware.Extension[i] = sum
+	}
 	for _, f := range []*string{&c.Routes.File, captureFile(&c)} {
 		if f == nil || *f == "" {
 			continue

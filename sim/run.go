@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"spinesim/lanai"
+	"spinesim/lanai/firmware"
 	"spinesim/router"
 	"spinesim/router/l2"
 	"spinesim/router/lctrie"
@@ -449,6 +450,15 @@ func (s *Simulation) buildRouter() error {
 		to := uint8(s.sc.Host.Card)
 		cfg.Route = func(*spine.Packet) (uint8, bool) { return to, true }
 	}
+	var code firmware.Inputs
+	if s.sc.executes() {
+		if s.opt.Extensions != nil {
+			return inputErrorf("firmware.execution: %s: the router handler is compiled from C, so extensions in Go cannot run", s.sc.Firmware.Execution)
+		}
+		if code, err = s.code(); err != nil {
+			return err
+		}
+	}
 	for i := range s.sc.Cards {
 		fw, err := s.sc.firmware()
 		if err != nil {
@@ -463,6 +473,7 @@ func (s *Simulation) buildRouter() error {
 			return &InputError{err}
 		}
 		cc := spine.CardConfig{Card: card, Firmware: fw, Policy: policy, Phase: s.sc.phase(i, card.Clock), Stepping: s.opt.Stepping}
+		cc.Execution, cc.Code = spine.Execution(s.sc.Firmware.Execution), code
 		for j, c := range s.sc.Traffic.Ingress {
 			if c == i {
 				cc.Upstream = s.ports[j]
@@ -472,6 +483,9 @@ func (s *Simulation) buildRouter() error {
 	}
 	if s.router, err = spine.New(s.eng, s.rec, &cfg); err != nil {
 		return &InputError{err}
+	}
+	if s.sc.executes() {
+		return nil
 	}
 	for i := range s.sc.Cards {
 		rt := s.router.Card(i)

@@ -105,7 +105,7 @@ func (r *Runtime) Firmware() *firmware.Card {
 
 // newExecuted loads the firmware into a card that is otherwise ready.
 func newExecuted(r *Runtime, how Execution, in firmware.Inputs, cards int) (*executed, error) {
-	if err := executable(r.spec, r.policy, how); err != nil {
+	if err := Executable(r.spec, r.policy, how); err != nil {
 		return nil, err
 	}
 	x := &executed{rt: r, full: how == ExecuteFull}
@@ -137,8 +137,9 @@ func newExecuted(r *Runtime, how Execution, in firmware.Inputs, cards int) (*exe
 // slot a card, behind those of the Runtime.
 const hostExecuted = 1 << 20
 
-// executable tells what the firmware in C cannot do.
-func executable(s *Spec, p Policy, how Execution) error {
+// Executable tells what of a run-time the firmware in C cannot do: a *SpecError,
+// or what ExecutablePolicy says. nil is that it can.
+func Executable(s *Spec, p Policy, how Execution) error {
 	switch {
 	case how != ExecuteHandlers && how != ExecuteFull:
 		return bad("execution", "%q, want %s, %s or %s", how, ExecuteTable, ExecuteHandlers, ExecuteFull)
