@@ -56,9 +56,7 @@ func (c *CPU) deviceStore(addr, v uint32, u *op, end, now int64) (wait bool, err
 
 // await keeps the instruction, which has had all its cycles, until the run goes
 // on at its time.
-func (c *CPU) await(stalled int64) {
+func (c *CPU) await(stalled, waited int64) {
 	c.ready = true
-	if !c.begun {
-		c.stalled, c.waited = stalled, 0
-	}
+	c.stalled, c.waited = stalled, waited
 }

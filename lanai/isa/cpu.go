@@ -67,8 +67,8 @@ type CPU struct {
 	Gates Gates
 	// SymbolAt names an address in faults, "" for none. It may be nil.
 	SymbolAt func(addr uint32) string
-	// Profile, when set, is added to with every instruction. It keeps waiting
-	// loops from being skipped.
+	// Profile, when set, is added to with every instruction, those of skipped
+	// rounds included. It must not be changed between Ahead and Back.
 	Profile *Profile
 	// StepLoops keeps waiting loops from being skipped; all results but
 	// Counters.Skipped are the same.
@@ -81,6 +81,19 @@ type CPU struct {
 	stackHigh uint32
 	watchdog  int64
 
+	state
+
+	steady Steady
+	free   []uint8 // the window: from cycle base on
+	base   int64
+	until  int64
+	quiet  bool // the window has two accesses in every cycle
+	loop   waiting
+	ahead  ahead
+}
+
+// state is all that changes as a processor runs, memory and devices apart.
+type state struct {
 	reg        [numSlots]uint32
 	p0, p1, p2 uint32 // the instruction, and the two that follow
 	nz         uint32 // result by which N and Z go
@@ -95,14 +108,8 @@ type CPU struct {
 	waited  int64 // memory-bus cycles it has waited
 	stalled int64 // interlock cycles it had to wait in all
 
-	count  Counters
-	steady Steady
-	free   []uint8 // the window: from cycle base on
-	base   int64
-	until  int64
-	quiet  bool // the window has two accesses in every cycle
-	fault  *Fault
-	loop   waiting
+	count Counters
+	fault *Fault
 }
 
 // NoWatchdog is the boundary that is never reached.

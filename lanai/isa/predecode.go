@@ -55,6 +55,7 @@ const unitHazard = 1 << 32
 // or offset is reg[rb] | imm, of which one is zero.
 type op struct {
 	uses       uint64
+	leaves     uint64 // what it leaves to wait for
 	word       uint32
 	imm        uint32
 	x          code
@@ -201,16 +202,10 @@ func (u *op) access(i *Instr, reads func(...uint8), result func(uint8)) {
 	if u.how&hWrite != 0 && i.Rs1 == SP {
 		u.how |= hSP
 	}
-}
-
-// hazard is what the instruction leaves to wait for.
-func (u *op) hazard() uint64 {
-	var h uint64
 	if u.how&hPart != 0 {
-		h = unitHazard
+		u.leaves = unitHazard
 	}
 	if u.x == xLoad && u.rd < NumRegs {
-		h |= 1 << u.rd
+		u.leaves |= 1 << u.rd
 	}
-	return h
 }

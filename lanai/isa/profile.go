@@ -29,11 +29,11 @@ func (p *Profile) At(addr uint32) Cell {
 	return Cell{}
 }
 
-func (p *Profile) add(pc uint32, interlocks, waits int64) {
+func (p *Profile) add(pc uint32, interlocks, waits, times int64) {
 	if i := (pc - p.from) / wordSize; int(i) < len(p.cells) {
 		x := &p.cells[i]
-		x.Count++
-		x.Interlocks += interlocks
-		x.Waits += waits
+		x.Count += times
+		x.Interlocks += interlocks * times
+		x.Waits += waits * times
 	}
 }

@@ -12,14 +12,19 @@ import (
 //
 // It allocates only when code is executed for the first time.
 func (c *CPU) Run(now, to int64) (Stop, error) {
+	c.Forget()
+	stop, err := c.run(now, to, to)
+	c.ahead.commit(c.Profile)
+	return stop, err
+}
+
+func (c *CPU) run(now, to, far int64) (Stop, error) {
 	if c.fault != nil {
 		return Faulted, &Fault{Err: ErrStopped, PC: c.fault.PC, Word: c.fault.Word, Symbol: c.fault.Symbol, Cycle: c.fault.Cycle}
 	}
 	c.steady, _ = c.Devices.(Steady)
-	c.base, c.until, c.quiet = 0, 0, false
-	c.loop.reset()
-	limit := min(to, c.watchdog)
-	stop, err := c.execute(now, limit)
+	c.base, c.until, c.quiet, c.free = 0, 0, false, nil
+	stop, err := c.execute(now, min(to, c.watchdog), min(far, c.watchdog))
 	if err == nil && stop == Boundary && c.cycle >= c.watchdog && to > c.watchdog {
 		// The instruction in progress would end behind the bound.
 		var word uint32
@@ -36,7 +41,7 @@ func (c *CPU) Run(now, to int64) (Stop, error) {
 
 // execute is the interpreter's loop. What changes with every instruction lives
 // in local variables, written back on the way out.
-func (c *CPU) execute(now, to int64) (stop Stop, err error) {
+func (c *CPU) execute(now, to, far int64) (stop Stop, err error) {
 	var (
 		mem        = c.mem
 		rights     = c.rights
@@ -45,13 +50,18 @@ func (c *CPU) execute(now, to int64) (stop Stop, err error) {
 		nz, cf, vf = c.nz, c.cf, c.vf
 		hz         = c.hz
 		cycle      = c.cycle
-		fast       = int64(0) // boundary up to which no cycle needs a look at the bus
+		held       = c.begun || c.ready // the instruction is half-way
+		fast       = int64(0)           // boundary up to which the bus leaves everything
+		free       []uint8              // else what it leaves from cycle base on, up to to
+		base       int64
 		instrs     int64
 		accesses   int64
 		interlocks int64
 		jumps      int64
+		waits      int64
 		profile    = c.Profile
-		skip       = profile == nil && c.OnJump == nil && !c.StepLoops
+		loops      = c.OnJump == nil && !c.StepLoops
+		visit      = false
 	)
 	save := func() {
 		c.p0, c.p1, c.p2 = p0, p1, p2
@@ -60,8 +70,9 @@ func (c *CPU) execute(now, to int64) (stop Stop, err error) {
 		c.count.Instructions += instrs
 		c.count.Accesses += accesses
 		c.count.Interlocks += interlocks
+		c.count.Waits += waits
 		c.count.Jumps += jumps
-		instrs, accesses, interlocks, jumps = 0, 0, 0, 0
+		instrs, accesses, interlocks, waits, jumps = 0, 0, 0, 0, 0
 	}
 	for {
 		// The instruction's word, and what it was decoded to.
@@ -83,6 +94,7 @@ func (c *CPU) execute(now, to int64) (stop Stop, err error) {
 					return Faulted, c.badFetch(cycle)
 				}
 				// What Cross did may have changed what the caller vouches for.
+				c.Forget()
 				return Boundary, nil
 			}
 			if cycle >= to && !c.ready {
@@ -103,65 +115,75 @@ func (c *CPU) execute(now, to int64) (stop Stop, err error) {
 		// Its cycles.
 		var stalled, waited int64
 		end := cycle + 1
-		switch {
-		case c.ready:
-			end = cycle
-		case end < fast && !c.begun:
-			if hz&u.uses != 0 {
-				end++
-				interlocks++
-				stalled = 1
+		if hz&u.uses != 0 {
+			stalled = 1
+			end++
+		}
+		if end > fast || held {
+			if i := end - 1 - base; !held && uint64(i) < uint64(len(free)) {
+				got := free[i]
+				for got < u.need {
+					if i++; uint64(i) >= uint64(len(free)) {
+						goto slow
+					}
+					got += free[i]
+				}
+				waited = base + i + 1 - end
+				end += waited
+				interlocks += stalled
+				waits += waited
+				goto timed
 			}
-		default:
-			if !c.begun {
+		slow:
+			if !held {
 				if cycle >= to {
 					save()
 					return Boundary, nil
 				}
-				c.got, c.waited, c.wait = 0, 0, 0
-				if hz&u.uses != 0 {
-					c.wait = 1
-				}
-				if at := cycle + c.wait; at < to {
-					if at >= c.until || at < c.base {
-						c.window(at)
-						if c.quiet {
-							fast = min(to, c.until)
-						} else {
-							fast = 0
-						}
-					}
-					if c.quiet || c.free[at-c.base] >= u.need {
-						end = at + 1
-						stalled = c.wait
-						interlocks += stalled
-						break
-					}
-				}
-				c.begun, c.stalled = true, c.wait
+				c.got, c.waited, c.wait, c.stalled = 0, 0, stalled, stalled
+				c.begun = true
 			}
-			var ended bool
-			save()
-			if cycle, ended = c.pass(cycle, to, u.need); !ended {
-				c.cycle = cycle
-				return Boundary, nil
+			if !c.ready {
+				var ended bool
+				save()
+				if cycle, ended = c.pass(cycle, to, u.need); !ended {
+					c.cycle = cycle
+					return Boundary, nil
+				}
 			}
 			c.cycle, end = cycle, cycle
+			stalled, waited = c.stalled, c.waited
+			held = false
+			c.begun, c.ready, c.got, c.waited = false, false, 0, 0
+			fast, free, base = 0, nil, 0
 			if c.quiet {
 				fast = min(to, c.until)
-			} else {
-				fast = 0
+			} else if cycle < min(to, c.until) && cycle >= c.base {
+				base = cycle
+				free = c.free[cycle-c.base : min(to, c.until)-c.base]
 			}
+		} else {
+			interlocks += stalled
 		}
+	timed:
 		// Its effects, at boundary end.
 		reg[PC] = p0
 		next := p2 + 4
 		switch u.x {
 		case xNop:
 		case xLog:
-			c.loop.spoilt = true
 			if c.OnMark != nil {
+				cycle = end
+				save()
+				if c.ahead.on {
+					if end != now {
+						c.await(stalled, waited)
+						return Device, nil
+					}
+					to, fast, free = end, 0, nil
+				}
 				c.OnMark(Mark{Number: int(u.imm), PC: p0, Cycle: end})
+				c.Forget()
 			}
 		case xAdd:
 			if u.how&hCond == 0 || holds(u.cond, nz, cf, vf) {
@@ -276,22 +298,7 @@ func (c *CPU) execute(now, to int64) (stop Stop, err error) {
 			if u.x == xBranchRel {
 				to2 += p0
 			}
-			if skip && to2 <= p0 && c.quiet && end < to && c.loop.look(p0) {
-				s := loopState{p0: p0, p1: p1, p2: p2, nz: nz, cf: cf, vf: vf, hz: hz}
-				copy(s.reg[:], reg[:NumRegs])
-				save()
-				c.count.Instructions++ // this one
-				rounds, length, each := c.loop.visit(&s, mem, end, min(to, c.until), c.count)
-				c.count.Instructions--
-				if rounds > 0 {
-					end += rounds * length
-					c.count.Instructions += rounds * each.Instructions
-					c.count.Accesses += rounds * each.Accesses
-					c.count.Interlocks += rounds * each.Interlocks
-					c.count.Jumps += rounds * each.Jumps
-					c.count.Skipped += rounds * each.Instructions
-				}
-			}
+			visit = to2 <= p0 && c.quiet && loops
 			p2, next = to2, to2+4
 		case xLoad:
 			off := reg[u.rb&63] | u.imm
@@ -330,11 +337,12 @@ func (c *CPU) execute(now, to int64) (stop Stop, err error) {
 				if v, wait, err = c.deviceLoad(addr, u, end, now); err != nil {
 					return Faulted, err
 				} else if wait {
-					c.await(stalled)
+					c.await(stalled, waited)
 					return Device, nil
 				} else if end == now {
-					to, fast = end, 0
+					to, fast, free = end, 0, nil
 					c.base, c.until = 0, 0
+					c.Forget()
 				}
 			}
 			if u.how&hWrite != 0 {
@@ -355,8 +363,8 @@ func (c *CPU) execute(now, to int64) (stop Stop, err error) {
 			}
 			v := reg[u.rd&63]
 			if g := addr >> granuleShift; int(g) < len(rights) && rights[g]&Write != 0 && addr&uint32(u.size&sizeMask-1) == 0 {
-				if c.loop.logged {
-					c.loop.note(mem, addr)
+				if (c.ahead.on || c.loop.armed) && !c.note(addr) {
+					to, far, fast, free = end, end, 0, nil
 				}
 				switch u.size & sizeMask {
 				case 4:
@@ -372,11 +380,12 @@ func (c *CPU) execute(now, to int64) (stop Stop, err error) {
 				if wait, err := c.deviceStore(addr, v, u, end, now); err != nil {
 					return Faulted, err
 				} else if wait {
-					c.await(stalled)
+					c.await(stalled, waited)
 					return Device, nil
 				}
-				to, fast = end, 0
+				to, fast, free = end, 0, nil
 				c.base, c.until = 0, 0
+				c.Forget()
 			}
 			if u.how&hWrite != 0 {
 				reg[target(u.ra)&63] = back
@@ -406,19 +415,26 @@ func (c *CPU) execute(now, to int64) (stop Stop, err error) {
 			}
 		}
 	done:
-		if c.begun || c.ready {
-			stalled, waited = c.stalled, c.waited
-			c.begun, c.ready, c.got, c.waited = false, false, 0, 0
+		if profile != nil && !c.tick(p0, stalled, waited) {
+			to, far, fast, free = end, end, 0, nil
 		}
-		if profile != nil {
-			profile.add(p0, stalled, waited)
-		}
-		hz = 0
-		if u.how&hMem != 0 {
-			hz = u.hazard()
-		}
+		hz = u.leaves
 		instrs++
 		cycle = end
 		p0, p1, p2 = p1, p2, next
+		if visit {
+			visit = false
+			if c.loop.armed && c.loop.p0 != p0 && c.loop.misses < maxMisses {
+				c.loop.misses++
+				continue
+			}
+			save()
+			if c.visit() {
+				c.ahead.parkUntil = min(far, c.until)
+				c.rounds((c.ahead.parkUntil - cycle) / c.ahead.length)
+				c.revisit()
+				cycle = c.cycle
+			}
+		}
 	}
 }

@@ -1,103 +1,83 @@
 package isa
 
-// waiting finds loops that only wait: a taken branch back at which everything
-// is as it was at the same branch before. Registers, flags and the addresses
-// in flight are compared; memory through a log of what was changed since.
+// waiting finds loops that only wait: a taken branch back behind which
+// everything is as it was behind the same branch before. Registers, flags and
+// the addresses in flight are compared, and memory by the log of changes.
 type waiting struct {
-	armed  bool // the state below is that of an earlier visit
-	logged bool // changes to memory have been logged since
+	armed  bool // the rest is that of an earlier visit
 	misses int
-	state  loopState
+	reg    [NumRegs]uint32
+	p0     uint32 // the instruction behind the branch
+	p1, p2 uint32
+	nz     uint32
+	cf, vf uint32
 	cycle  int64
 	count  Counters
-	log    []change
-	spoilt bool // more happened than the log can tell
+	at     int // changes before the visit
+	ticked int // ticks before it
 }
-
-type loopState struct {
-	reg        [NumRegs]uint32
-	p0, p1, p2 uint32
-	nz, cf, vf uint32
-	hz         uint64
-}
-
-type change struct{ addr, was uint32 } // a word and its value at the visit
 
 const (
-	maxChanges = 32 // words that a waiting loop may change and change back
-	maxMisses  = 48 // branches back before another one is looked at
+	maxRestored = 64 // stores in a round of a waiting loop
+	maxMisses   = 48 // branches back before another one is looked at
 )
 
-// note logs that the word around addr is about to change.
-func (l *waiting) note(mem []byte, addr uint32) {
-	addr &^= 3
-	for i := range l.log {
-		if l.log[i].addr == addr {
-			return
+// reset forgets what was seen.
+func (l *waiting) reset() { l.armed, l.misses = false, 0 }
+
+// visit is called behind a taken branch back. It tells whether the loop waits:
+// then park holds the present state and what a round takes.
+func (c *CPU) visit() bool {
+	l, a := &c.loop, &c.ahead
+	if l.armed {
+		same := l.p0 == c.p0 && l.nz == c.nz && l.p1 == c.p1 && l.p2 == c.p2 && l.cf == c.cf && l.vf == c.vf &&
+			l.reg == [NumRegs]uint32(c.reg[:NumRegs])
+		if same && c.restored() {
+			a.parked = a.on
+			a.park, a.parkAt, a.parkTicked = c.state, len(a.log), len(a.tape)
+			a.length, a.each, a.round = c.cycle-l.cycle, c.count.Sub(l.count), len(a.tape)-l.ticked
+			l.misses = 0
+			return true
+		}
+		if l.misses++; !same && l.misses < maxMisses {
+			return false
 		}
 	}
-	if len(l.log) == maxChanges {
-		l.spoilt = true
-		return
+	if !a.on {
+		// Nobody else needs what was logged.
+		a.log = a.log[:0]
 	}
-	l.log = append(l.log, change{addr, loadWord(mem, addr)})
+	copy(l.reg[:], c.reg[:NumRegs])
+	l.p0, l.p1, l.p2 = c.p0, c.p1, c.p2
+	l.nz, l.cf, l.vf = c.nz, c.cf, c.vf
+	l.armed, l.misses = true, 0
+	c.revisit()
+	return false
 }
 
-func (l *waiting) restored(mem []byte) bool {
-	if l.spoilt {
+// revisit makes the present the beginning of the round.
+func (c *CPU) revisit() {
+	l, a := &c.loop, &c.ahead
+	l.cycle, l.count = c.cycle, c.count
+	l.at, l.ticked = len(a.log), len(a.tape)
+}
+
+// restored tells whether all memory is as it was at the visit.
+func (c *CPU) restored() bool {
+	log := c.ahead.log[c.loop.at:]
+	if len(log) > maxRestored {
 		return false
 	}
-	for _, x := range l.log {
-		if loadWord(mem, x.addr) != x.was {
-			return false
-		}
-	}
-	return true
-}
-
-// reset forgets what was seen.
-func (l *waiting) reset() {
-	l.armed, l.logged, l.spoilt = false, false, false
-	l.misses = 0
-	l.log = l.log[:0]
-}
-
-// look tells whether a branch back from pc is worth a visit.
-func (l *waiting) look(pc uint32) bool {
-	if l.armed && l.state.p0 != pc {
-		if l.misses++; l.misses < maxMisses {
-			return false
-		}
-		l.reset()
-	}
-	return true
-}
-
-// visit is called at a taken branch back that takes effect at the boundary
-// cycle. It tells how many whole rounds, of which length, may be left out
-// before the boundary to.
-func (l *waiting) visit(s *loopState, mem []byte, cycle, to int64, n Counters) (rounds, length int64, each Counters) {
-	if l.armed && l.state == *s {
-		if l.logged && l.restored(mem) {
-			length = cycle - l.cycle
-			each = n.Sub(l.count)
-			if length > 0 {
-				rounds = (to - cycle) / length
+next:
+	for i, x := range log {
+		for _, y := range log[:i] {
+			if y.addr == x.addr {
+				continue next
 			}
-			l.reset()
-			return rounds, length, each
 		}
-		l.logged, l.spoilt, l.log = true, false, l.log[:0]
-		l.cycle, l.count, l.misses = cycle, n, 0
-		return 0, 0, each
-	}
-	if l.armed {
-		if l.misses++; l.misses < maxMisses {
-			return 0, 0, each
+		if loadWord(c.mem, x.addr) != x.was {
+			return false
 		}
 	}
-	l.reset()
-	l.armed = true
-	l.state = *s
-	return 0, 0, each
+	return true
 }
