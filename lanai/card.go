@@ -77,6 +77,7 @@ func New(spec Spec, index uint8, phase des.Time, e *des.Engine, bus *pci.Bus, re
 		engine: e, bus: bus, rec: rec,
 	}
 	c.CPU.init(c.Mem, e, c.name, index)
+	c.CPU.meet(bus)
 	c.Mem.init(spec, on, clk, e, c)
 	c.Mem.owner = [numEngines]streamOwner{Receive: c.Rx, Send: c.Tx}
 	c.Rx.init(c)
@@ -132,6 +133,7 @@ func (c *Card) Watch(addr uint32, bytes int, w Watcher) error {
 // BusWrite implements pci.Target. Of the registers and control words only
 // whole words are written; the rest of the window ignores writes.
 func (c *Card) BusWrite(addr uint32, p []byte) {
+	c.CPU.disturb(c.engine.Now())
 	base, _ := c.Window()
 	off := addr - base
 	for len(p) > 0 {
@@ -166,6 +168,7 @@ func (c *Card) tell(addr uint32, n int) {
 
 // BusRead implements pci.Target. What is not there reads as 0.
 func (c *Card) BusRead(addr uint32, p []byte) {
+	c.CPU.disturb(c.engine.Now())
 	base, _ := c.Window()
 	off := addr - base
 	for len(p) > 0 {

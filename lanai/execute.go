@@ -17,11 +17,13 @@ type FaultHandler interface {
 // execution is a box whose length nobody knows before its instructions have
 // been executed.
 type execution struct {
-	core     *isa.CPU
-	before   isa.Counters
-	wake     int64 // boundary at which to go on
-	returned bool  // at wake
-	fault    error
+	core   *isa.CPU
+	before isa.Counters
+	wake   int64    // boundary at which to go on
+	at     des.Time // of that
+	stop   isa.Stop // what there is to do then
+	fault  error
+	ran    bool // the core may be ahead of time
 }
 
 // Begin is the cycle with which a box begun now would begin.
@@ -39,10 +41,17 @@ func (p *Processor) Begin() int64 {
 // place at its time. The core must use the card as its Devices and the card's
 // Mem as its Slots. The error wraps ErrBusy or ErrDemand.
 //
-// The core runs ahead of events, never past one: up to the last boundary that
-// is not after the next event, whatever card that concerns. An instruction that
-// straddles it is kept half-way. So all writes to memory by others, and all
-// changes in what the engines take, are where they belong.
+// The core runs ahead of time, up to the last boundary that is not after the
+// next event other than of processors that execute; with a loop that waits, up
+// to the end of the present RunUntil. When something happens on the card before
+// then after all, it is taken back to that time first. Device accesses and
+// returns are made at their time. An instruction that straddles a change in
+// what the engines take is kept half-way. So all writes to memory by others,
+// and all changes in what the engines take, are where they belong.
+//
+// From when a core has begun until its function has returned, memory that is
+// looked at from outside events of this card's own, and the core's counters, may
+// therefore be ahead. After RunUntil they are not.
 func (p *Processor) Execute(core *isa.CPU) error {
 	if p.mode != modeIdle {
 		return fmt.Errorf("lanai: %s: processor at %v: %w", p.name, p.engine.Now(), ErrBusy)
@@ -51,56 +60,89 @@ func (p *Processor) Execute(core *isa.CPU) error {
 	if core.Cycle() != c {
 		return fmt.Errorf("lanai: %s: execution at %v from cycle %d, the core stands at %d: %w", p.name, p.engine.Now(), c, core.Cycle(), ErrDemand)
 	}
+	if p.timer.Armed() {
+		p.engine.Cancel(&p.timer)
+	}
 	p.mode = modeExecute
 	p.w = work{}
 	p.start, p.base, p.begun = c, c, p.mem.clk.edge(c)
 	p.elapsed, p.got, p.done, p.limit = 0, 0, 0, 1
 	p.beforeKnown = false
-	p.exec = execution{core: core, before: core.Counters(), wake: c}
+	p.exec = execution{core: core, before: core.Counters(), wake: c, at: p.begun, stop: isa.Boundary}
 	p.end = c
+	p.mem.card.Rx.look()
+	core.Forget()
 	return p.rearm()
 }
 
-// maxAhead bounds, in cycles, how far instructions are executed in one go, so
-// that a run that is to be stopped stops.
-const maxAhead = 1 << 20
+// maxAhead bounds how far instructions are executed, or rounds skipped, in one
+// go, so that a run that is to be stopped stops.
+const (
+	maxAhead = 1 << 20 // cycles
+	maxFar   = des.Second
+)
 
 // execute goes on with an execution at the present time, the boundary wake. It
 // tells whether the box ends here.
 func (p *Processor) execute() (ended bool, err error) {
 	x := &p.exec
-	if x.fault != nil {
-		return true, nil
-	}
-	if x.returned {
+	switch x.stop {
+	case isa.Returned:
 		n := x.core.Counters().Sub(x.before)
 		p.w.n = n.Instructions + n.Interlocks
 		return true, nil
+	case isa.Faulted:
+		return true, nil
 	}
 	now := x.wake
-	horizon := p.mem.clk.floor(p.engine.Horizon())
-	to := min(horizon, now+maxAhead)
-	stop, err := x.core.Run(now, to)
-	switch at := x.core.Cycle(); {
-	case err != nil:
-		if x.fault = err; at <= now {
-			return true, nil
-		}
-		x.wake = at
-	case stop == isa.Returned:
-		x.returned, x.wake = true, at
-	case stop == isa.Device:
-		x.wake = at
-	case at < to:
-		// Behind a device access, which may have changed the horizon.
-		x.wake = now
-	case to < horizon:
-		x.wake = to
-	default:
-		x.wake = to + 1
-	}
-	p.end = x.wake
+	clk, e := &p.mem.clk, p.engine
+	bound := min(e.Now(), des.MaxTime-maxFar) + maxFar
+	to := min(clk.floor(min(e.Horizon(), bound)), now+maxAhead)
+	far := max(to, clk.floor(min(e.Limit(), bound)))
+	x.ran = false
+	stop, err := x.core.Ahead(now, to, far)
+	x.ran = true
+	p.stands(stop, err, now, to)
 	return false, nil
+}
+
+// stands takes in how a run to the boundary to has ended; device accesses were
+// made at now.
+func (p *Processor) stands(stop isa.Stop, fault error, now, to int64) {
+	x := &p.exec
+	at := x.core.Cycle()
+	x.stop, x.fault, x.wake = stop, fault, at
+	if stop == isa.Boundary && (at != now || at >= to) {
+		// Else it stands behind a device access, which may have changed how
+		// far to go.
+		x.wake = at + 1
+	}
+	x.at = p.mem.clk.edge(x.wake)
+	p.end = x.wake
+}
+
+// disturb is called before anything of the card but its processor changes, or
+// looks at what the processor may change.
+func (p *Processor) disturb(now des.Time) {
+	if p.mode == modeExecute {
+		p.catch(now)
+	}
+}
+
+// catch makes the core be where it is at the present time.
+func (p *Processor) catch(now des.Time) {
+	x := &p.exec
+	if x.ran {
+		x.ran = false
+		if to := p.mem.clk.floor(now); x.core.Cycle() > to {
+			stop, err := x.core.Back(to)
+			p.stands(stop, err, -1, to)
+			if err := p.together.rearm(); err != nil {
+				p.mem.card.fail(err)
+			}
+		}
+	}
+	x.core.Forget()
 }
 
 // stopped ends an execution with a fault.

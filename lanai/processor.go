@@ -86,7 +86,8 @@ type Processor struct {
 	stall    int64 // of the box or run that ended last
 	usage    Usage
 
-	exec execution
+	exec     execution
+	together *together
 }
 
 const (
@@ -397,6 +398,9 @@ func (p *Processor) rearm() error {
 	if p.looping || p.mem.dirty {
 		return nil
 	}
+	if p.mode == modeExecute {
+		return p.together.rearm()
+	}
 	if p.mode != modeIdle {
 		p.findEnd()
 	}
@@ -414,6 +418,9 @@ func (p *Processor) rearm() error {
 // Handle ends the present box or run and goes on inline as far as nothing else
 // is due. It is for the engine to call.
 func (p *Processor) Handle(now des.Time, _ uint64) error {
+	if p.mode == modeExecute {
+		return p.together.run(p, now)
+	}
 	m := p.mem
 	p.looping = true
 	m.batch++
@@ -428,22 +435,13 @@ func (p *Processor) Handle(now des.Time, _ uint64) error {
 
 func (p *Processor) loop(now des.Time) error {
 	for {
-		ended := true
-		if p.mode == modeExecute {
-			var err error
-			if ended, err = p.execute(); err != nil {
-				return err
-			}
-		}
-		if ended {
-			if err := p.finish(now); err != nil {
-				return err
-			}
+		if err := p.finish(now); err != nil {
+			return err
 		}
 		if err := p.mem.flush(); err != nil {
 			return err
 		}
-		if p.mode == modeIdle {
+		if p.mode == modeIdle || p.mode == modeExecute {
 			return nil
 		}
 		if p.findEnd(); p.end < 0 {

@@ -59,6 +59,7 @@ type Receiver struct {
 	running    bool
 	discarding bool
 	ending     bool // inside streamDone
+	ready      bool // what byteReady says while firmware is executed
 
 	addr, room uint32
 	pointer    uint32 // RMP while the engine stands
@@ -106,11 +107,25 @@ func (r *Receiver) Receiving() *Frame { return r.f }
 
 // Wake tells that a frame has become the head of an empty FIFO.
 func (r *Receiver) Wake(now des.Time) error {
+	r.card.CPU.disturb(now)
 	if r.ending {
 		return nil
 	}
-	return r.begin()
+	err := r.begin()
+	r.look()
+	return err
 }
+
+// byteReady tells whether a frame waits at the link. Executed firmware may be
+// ahead of what happens there; so it is told what was last looked at.
+func (r *Receiver) byteReady() bool {
+	if r.card.CPU.mode != modeExecute {
+		r.look()
+	}
+	return r.ready
+}
+
+func (r *Receiver) look() { r.ready = r.f != nil || r.up != nil && r.up.Head() != nil }
 
 // begin starts what can be started.
 func (r *Receiver) begin() error {
@@ -179,10 +194,11 @@ func (r *Receiver) streamDone(now des.Time) error {
 	r.ending = true
 	err := r.tell(now, f, addr, part, ev)
 	r.ending = false
-	if err != nil {
-		return err
+	if err == nil {
+		err = r.begin()
 	}
-	return r.begin()
+	r.look()
+	return err
 }
 
 func (r *Receiver) tell(now des.Time, f *Frame, addr uint32, part int, ev ReceiveEvent) error {
@@ -229,6 +245,7 @@ func (r *Receiver) discard(f *Frame) error {
 
 // Handle ends a discarded frame. It is for the engine to call.
 func (r *Receiver) Handle(now des.Time, _ uint64) error {
+	r.card.CPU.disturb(now)
 	f := r.up.Head()
 	r.ending = true
 	err := r.up.Pop(now)
@@ -236,8 +253,9 @@ func (r *Receiver) Handle(now des.Time, _ uint64) error {
 		err = c.Discarded(now, f)
 	}
 	r.discarding, r.ending = false, false
-	if err != nil {
-		return err
+	if err == nil {
+		err = r.begin()
 	}
-	return r.begin()
+	r.look()
+	return err
 }

@@ -103,7 +103,7 @@ func (r *Registers) Status() uint32 {
 	if !r.card.Tx.busy {
 		v |= IntSendReady
 	}
-	if rx := r.card.Rx; rx.f != nil || rx.up != nil && rx.up.Head() != nil {
+	if r.card.Rx.byteReady() {
 		v |= IntByteReady
 	}
 	return v
@@ -243,7 +243,8 @@ func (r *Registers) arm(t *des.Timer, n uint32) error {
 
 // Handle is the interval timer's or the watchdog's end. It is for the engine
 // to call.
-func (r *Registers) Handle(_ des.Time, arg uint64) error {
+func (r *Registers) Handle(now des.Time, arg uint64) error {
+	r.card.CPU.disturb(now)
 	if arg == argInterval {
 		r.raise(IntTime)
 	} else {

@@ -59,11 +59,12 @@ type window struct {
 
 // Master is a device's REQ#/GNT# pair.
 type Master struct {
-	bus  *Bus
-	i    Initiator
-	name string
-	card uint8
-	idx  int
+	bus     *Bus
+	i       Initiator
+	watcher DataWatcher // i, if it is one
+	name    string
+	card    uint8
+	idx     int
 
 	t *Transfer // outstanding, or nil
 
@@ -142,9 +143,19 @@ func (b *Bus) AttachMaster(name string, card uint8, i Initiator) (*Master, error
 		return nil, fmt.Errorf("pci: master %q: %w", name, ErrAttachLate)
 	}
 	m := &Master{bus: b, i: i, name: name, card: card, idx: len(b.masters)}
+	m.watcher, _ = i.(DataWatcher)
 	m.use.Name, m.use.Card = name, card
 	b.masters = append(b.masters, m)
 	return m, nil
+}
+
+// Devices yields the devices of all masters, in the order of attachment.
+func (b *Bus) Devices(yield func(Initiator) bool) {
+	for _, m := range b.masters {
+		if !yield(m.i) {
+			return
+		}
+	}
 }
 
 // AttachTarget gives t the size bytes of bus addresses from base on, both

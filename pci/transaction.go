@@ -415,6 +415,9 @@ func (m *Master) apply(w *window) {
 		return
 	}
 	p := t.Data[from:to:to]
+	if m.watcher != nil {
+		m.watcher.DataMoves(m.bus.engine.Now())
+	}
 	if t.Cmd == MemWrite {
 		w.t.BusWrite(t.Addr+uint32(from), p)
 	} else {

@@ -95,6 +95,12 @@ type Initiator interface {
 	BusStream(now des.Time, on bool, num, den int32)
 }
 
+// DataWatcher is implemented by an Initiator that wants to hear, just before it
+// happens, that bytes of its transfer's Data are read or written.
+type DataWatcher interface {
+	DataMoves(now des.Time)
+}
+
 // Target is the device behind an address window.
 type Target interface {
 	// BusWrite stores p from bus address addr on. It is called when the last

@@ -9,3 +9,6 @@ func (e *Engine) Horizon() Time {
 	}
 	return e.limit
 }
+
+// Limit is the end of the present RunUntil, or MaxTime.
+func (e *Engine) Limit() Time { return e.limit }
