@@ -99,6 +99,11 @@ func (p *Processor) execute() (ended bool, err error) {
 	bound := min(e.Now(), des.MaxTime-maxFar) + maxFar
 	to := min(clk.floor(min(e.Horizon(), bound)), now+maxAhead)
 	far := max(to, clk.floor(min(e.Limit(), bound)))
+	if x.core.OnJump != nil || p.together.careful {
+		// Not a step that would have to be taken back.
+		to = min(to, p.together.others(p))
+		far = to
+	}
 	x.ran = false
 	stop, err := x.core.Ahead(now, to, far)
 	x.ran = true

@@ -13,6 +13,7 @@ type together struct {
 	procs   []*Processor // by card
 	armed   *Processor   // whose timer stands for all, or nil
 	looping bool
+	careful bool // no run ahead is ever taken back
 }
 
 // meet joins the other cards on the bus.
@@ -36,6 +37,20 @@ func (t *together) next() *Processor {
 		}
 	}
 	return first
+}
+
+// others is the last boundary of p up to which no other processor goes on.
+func (t *together) others(p *Processor) int64 {
+	at := des.MaxTime
+	for _, q := range t.procs {
+		if q != p && q.mode == modeExecute {
+			at = min(at, q.exec.at)
+		}
+	}
+	if at == des.MaxTime {
+		return int64(1) << 62
+	}
+	return p.mem.clk.floor(at)
 }
 
 // rearm makes the one timer fit.
