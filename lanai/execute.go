@@ -23,6 +23,7 @@ type execution struct {
 	at     des.Time // of that
 	stop   isa.Stop // what there is to do then
 	fault  error
+	scan   bool // of polls
 	ran    bool // the core may be ahead of time
 }
 
@@ -51,8 +52,15 @@ func (p *Processor) Begin() int64 {
 //
 // From when a core has begun until its function has returned, memory that is
 // looked at from outside events of this card's own, and the core's counters, may
-// therefore be ahead. After RunUntil they are not.
-func (p *Processor) Execute(core *isa.CPU) error {
+// therefore be ahead (see Settle). After RunUntil they are not, unless it was
+// stopped.
+func (p *Processor) Execute(core *isa.CPU) error { return p.beginExecution(core, false) }
+
+// ExecuteScan is Execute for a core that begins a scan (isa.CPU.CallScan): a run
+// of polls. When the scan has ended the Program's PollsEnd is called.
+func (p *Processor) ExecuteScan(core *isa.CPU) error { return p.beginExecution(core, true) }
+
+func (p *Processor) beginExecution(core *isa.CPU, scan bool) error {
 	if p.mode != modeIdle {
 		return fmt.Errorf("lanai: %s: processor at %v: %w", p.name, p.engine.Now(), ErrBusy)
 	}
@@ -68,7 +76,7 @@ func (p *Processor) Execute(core *isa.CPU) error {
 	p.start, p.base, p.begun = c, c, p.mem.clk.edge(c)
 	p.elapsed, p.got, p.done, p.limit = 0, 0, 0, 1
 	p.beforeKnown = false
-	p.exec = execution{core: core, before: core.Counters(), wake: c, at: p.begun, stop: isa.Boundary}
+	p.exec = execution{core: core, before: core.Counters(), wake: c, at: p.begun, stop: isa.Boundary, scan: scan}
 	p.end = c
 	p.mem.card.Rx.look()
 	core.Forget()
@@ -125,6 +133,11 @@ func (p *Processor) stands(stop isa.Stop, fault error, now, to int64) {
 	x.at = p.mem.clk.edge(x.wake)
 	p.end = x.wake
 }
+
+// Settle makes a core that executes, its counters and the card's memory be what
+// they are at the present time. It is for looking at them from elsewhere than
+// the card's own events.
+func (p *Processor) Settle() { p.disturb(p.engine.Now()) }
 
 // disturb is called before anything of the card but its processor changes, or
 // looks at what the processor may change.

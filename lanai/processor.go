@@ -464,7 +464,14 @@ func (p *Processor) finish(now des.Time) error {
 	polls := p.limit
 	stall := end - p.start - polls*p.w.n
 	u := &p.usage
-	if p.mode != modePolls {
+	box := p.mode != modePolls
+	if p.mode == modeExecute && p.exec.scan {
+		polls, _, _ = p.exec.core.Scanned()
+		box = false
+		u.Polls += polls
+		u.PollCycles += p.w.n
+		u.PollStall += stall
+	} else if box {
 		u.Boxes++
 		u.BoxCycles += p.w.n
 		u.BoxStall += stall
@@ -479,7 +486,6 @@ func (p *Processor) finish(now des.Time) error {
 	p.stall = stall
 	p.done = polls
 	p.lastEnd, p.lastTime = end, now
-	box := p.mode != modePolls
 	p.mode = modeIdle
 	if box {
 		return p.prog.BoxEnd(now)

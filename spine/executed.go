@@ -42,6 +42,8 @@ type executed struct {
 
 	polling bool // handlers: a poll is being executed
 	q       uint8
+	scanned bool // handlers: polls are executed in a scan of the plan's
+	list    isa.Scan
 	rx      *packet  // being received
 	free    des.Time // since when a buffer has been free
 
@@ -232,15 +234,40 @@ func (x *executed) replan() error {
 	return x.poll()
 }
 
+// poll begins the next poll of the plan. Where not every one is recorded, all
+// that follow it are executed in one go, until one hits.
 func (x *executed) poll() error {
-	x.polling, x.q = true, x.rt.queueAt(x.rt.planDone+1)
+	r := x.rt
+	x.polling = true
 	x.begin()
+	if x.scanned = !r.rec.Expanding() && r.planDone == 0; x.scanned {
+		x.list.Entries, x.list.Loop = x.list.Entries[:0], r.plan.Loop
+		for _, q := range r.plan.Seq {
+			x.list.Entries = append(x.list.Entries, x.pollAt[q])
+		}
+		return x.fw.BeginScan(&x.list)
+	}
+	x.q = r.queueAt(r.planDone + 1)
 	return x.fw.BeginPoll(x.q)
 }
 
-// PollsEnd implements lanai.Program.
+// PollsEnd implements lanai.Program: a scan has ended, with a hit or because the
+// plan has.
 func (x *executed) PollsEnd(now des.Time) error {
-	return fmt.Errorf("card %d at %v: a run of polls that nobody began", x.rt.index, now)
+	n := x.tally()
+	x.rt.planDone += n - 1
+	x.q = x.rt.queueAt(x.rt.planDone + 1)
+	return x.polled(now)
+}
+
+// tally takes in the polls of a scan that have ended, and tells how many.
+func (x *executed) tally() int64 {
+	n, at, done := x.fw.CPU.Scanned()
+	waits := done.Sub(x.before).Waits
+	x.rt.runPolls += n
+	x.runCycles += at - x.from - waits
+	x.rt.runStall += waits
+	return n
 }
 
 // BoxEnd implements lanai.Program: a poll or a handler has returned.
@@ -260,14 +287,16 @@ func (x *executed) BoxEnd(now des.Time) error {
 func (x *executed) polled(now des.Time) error {
 	r := x.rt
 	x.polling = false
-	cycles, waits, _ := x.since()
-	r.planDone++
-	r.runPolls++
-	x.runCycles += cycles
-	r.runStall += waits
 	hit := x.fw.Hit()
-	if r.rec.Expanding() {
-		x.recordPoll(r.card.TimeOf(x.from), now, x.q, hit, cycles, waits)
+	r.planDone++
+	if !x.scanned {
+		cycles, waits, _ := x.since()
+		r.runPolls++
+		x.runCycles += cycles
+		r.runStall += waits
+		if r.rec.Expanding() {
+			x.recordPoll(r.card.TimeOf(x.from), now, x.q, hit, cycles, waits)
+		}
 	}
 	if !hit {
 		if r.plan.Loop < 0 && r.planDone >= int64(len(r.plan.Seq)) {
@@ -320,6 +349,10 @@ func (x *executed) endRun(now des.Time, q uint8) {
 func (x *executed) finish(now des.Time) {
 	if x.rt.cur.pkt != nil || x.rt.curRuns {
 		return // a handler runs
+	}
+	x.rt.card.CPU.Settle()
+	if x.polling && x.scanned {
+		x.tally()
 	}
 	if x.full {
 		x.runOfDispatcher(0)

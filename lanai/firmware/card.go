@@ -107,6 +107,15 @@ func (c *Card) begin(entry uint32, args ...uint32) error {
 // found.
 func (c *Card) BeginPoll(q uint8) error { return c.begin(c.word(c.polls + 4*uint32(q))) }
 
+// BeginScan begins a scan of polls (see Polls); when it ends, Hit and Found tell
+// what the last one found.
+func (c *Card) BeginScan(s *isa.Scan) error {
+	if err := c.CPU.CallScan(c.card.CPU.Begin(), s, c.sp); err != nil {
+		return err
+	}
+	return c.card.CPU.ExecuteScan(c.CPU)
+}
+
 // Hit tells whether the poll that has ended found a message.
 func (c *Card) Hit() bool { return c.CPU.Reg(isa.RV) != 0 }
 

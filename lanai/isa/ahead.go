@@ -16,7 +16,8 @@ type ahead struct {
 	parkTicked int
 	length     int64 // of a round, in cycles
 	each       Counters
-	round      int // ticks of a round, those before parkTicked
+	calls      int64 // of a scan, in a round
+	round      int   // ticks of a round, those before parkTicked
 
 	log  []change // words that were changed, oldest first
 	tape []tick   // instructions that the profile has not been told of, or that a loop needs
@@ -107,18 +108,26 @@ func (c *CPU) Back(to int64) (Stop, error) {
 func (c *CPU) rounds(n int64) {
 	a := &c.ahead
 	c.cycle += n * a.length
-	c.count.Instructions += n * a.each.Instructions
-	c.count.Accesses += n * a.each.Accesses
-	c.count.Interlocks += n * a.each.Interlocks
-	c.count.Waits += n * a.each.Waits
-	c.count.Jumps += n * a.each.Jumps
-	c.count.Skipped += n * a.each.Instructions
+	c.count.add(n, &a.each)
+	c.sc.calls += n * a.calls
+	c.sc.from += n * a.length
+	c.sc.done.add(n, &a.each)
 	if n > 0 {
 		for _, x := range a.tape[a.parkTicked-a.round : a.parkTicked] {
 			x.times *= n
 			a.tape = append(a.tape, x)
 		}
 	}
+}
+
+// add adds what n rounds were.
+func (c *Counters) add(n int64, each *Counters) {
+	c.Instructions += n * each.Instructions
+	c.Accesses += n * each.Accesses
+	c.Interlocks += n * each.Interlocks
+	c.Waits += n * each.Waits
+	c.Jumps += n * each.Jumps
+	c.Skipped += n * each.Instructions
 }
 
 // commit tells the profile.

@@ -90,6 +90,8 @@ type CPU struct {
 	quiet  bool // the window has two accesses in every cycle
 	loop   waiting
 	ahead  ahead
+	scan   *Scan
+	scanSP uint32
 }
 
 // state is all that changes as a processor runs, memory and devices apart.
@@ -110,6 +112,7 @@ type state struct {
 
 	count Counters
 	fault *Fault
+	sc    scanning
 }
 
 // NoWatchdog is the boundary that is never reached.
@@ -134,6 +137,7 @@ func New(mem []byte) (*CPU, error) {
 // Reset clears the registers and flags and puts the processor at pc, with its
 // next instruction to begin at the boundary cycle.
 func (c *CPU) Reset(pc uint32, cycle int64) {
+	c.scan = nil
 	c.reg = [numSlots]uint32{Ones: ^uint32(0)}
 	c.nz, c.cf, c.vf = 1, 0, 0
 	c.jump(pc)
@@ -165,14 +169,22 @@ func (c *CPU) Call(cycle int64, entry, sp uint32, args ...uint32) error {
 	if uint64(sp)+wordSize > uint64(len(c.mem)) {
 		return fmt.Errorf("isa: call of %#x: stack pointer %#x: %w", entry, sp+wordSize, ErrOutside)
 	}
-	storeWord(c.mem, sp, ReturnAddress)
-	c.reg[SP], c.reg[FP], c.reg[RCA] = sp, sp, ReturnAddress
+	c.scan = nil
+	c.enter(sp, entry)
 	for i, a := range args {
 		c.reg[[...]uint8{Arg0, Arg1, Arg2, Arg3}[i]] = a
 	}
-	c.jump(entry)
 	c.begin(cycle)
 	return nil
+}
+
+// enter puts the processor at a function that is called from outside, with the
+// return address at sp.
+func (c *CPU) enter(sp, entry uint32) {
+	storeWord(c.mem, sp, ReturnAddress)
+	c.reg[SP], c.reg[FP], c.reg[RCA] = sp, sp, ReturnAddress
+	c.jump(entry)
+	c.hz = 0
 }
 
 // Reg reads register r, 0 to 31; pc is the next instruction's address.

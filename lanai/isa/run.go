@@ -80,7 +80,18 @@ func (c *CPU) execute(now, to, far int64) (stop Stop, err error) {
 		if int(g) >= len(rights) || rights[g]&Execute == 0 || p0&3 != 0 {
 			save()
 			if p0 == ReturnAddress {
-				return Returned, nil
+				if c.scan == nil {
+					return Returned, nil
+				}
+				more, anew := c.another()
+				if !more {
+					return Returned, nil
+				}
+				p0, p1, p2, hz = c.p0, c.p1, c.p2, 0
+				if anew && c.quiet && loops {
+					cycle = c.waits(far)
+				}
+				continue
 			}
 			if c.Gates != nil && p0&3 == 0 && int(g) < len(rights) && !c.begun && !c.ready {
 				if cycle > now {
@@ -429,12 +440,7 @@ func (c *CPU) execute(now, to, far int64) (stop Stop, err error) {
 				continue
 			}
 			save()
-			if c.visit() {
-				c.ahead.parkUntil = min(far, c.until)
-				c.rounds((c.ahead.parkUntil - cycle) / c.ahead.length)
-				c.revisit()
-				cycle = c.cycle
-			}
+			cycle = c.waits(far)
 		}
 	}
 }

@@ -9,10 +9,12 @@ type waiting struct {
 	reg    [NumRegs]uint32
 	p0     uint32 // the instruction behind the branch
 	p1, p2 uint32
+	place  int // in a scan
 	nz     uint32
 	cf, vf uint32
 	cycle  int64
 	count  Counters
+	calls  int64
 	at     int // changes before the visit
 	ticked int // ticks before it
 }
@@ -30,12 +32,13 @@ func (l *waiting) reset() { l.armed, l.misses = false, 0 }
 func (c *CPU) visit() bool {
 	l, a := &c.loop, &c.ahead
 	if l.armed {
-		same := l.p0 == c.p0 && l.nz == c.nz && l.p1 == c.p1 && l.p2 == c.p2 && l.cf == c.cf && l.vf == c.vf &&
+		same := l.p0 == c.p0 && l.nz == c.nz && l.p1 == c.p1 && l.p2 == c.p2 && l.cf == c.cf && l.vf == c.vf && l.place == c.sc.at &&
 			l.reg == [NumRegs]uint32(c.reg[:NumRegs])
 		if same && c.restored() {
 			a.parked = a.on
 			a.park, a.parkAt, a.parkTicked = c.state, len(a.log), len(a.tape)
 			a.length, a.each, a.round = c.cycle-l.cycle, c.count.Sub(l.count), len(a.tape)-l.ticked
+			a.calls = c.sc.calls - l.calls
 			l.misses = 0
 			return true
 		}
@@ -50,15 +53,28 @@ func (c *CPU) visit() bool {
 	copy(l.reg[:], c.reg[:NumRegs])
 	l.p0, l.p1, l.p2 = c.p0, c.p1, c.p2
 	l.nz, l.cf, l.vf = c.nz, c.cf, c.vf
+	l.place = c.sc.at
 	l.armed, l.misses = true, 0
 	c.revisit()
 	return false
 }
 
+// waits visits, and skips what rounds of a loop that waits there are until the
+// boundary far. It tells the boundary behind them.
+func (c *CPU) waits(far int64) int64 {
+	if c.visit() {
+		a := &c.ahead
+		a.parkUntil = min(far, c.until)
+		c.rounds((a.parkUntil - c.cycle) / a.length)
+		c.revisit()
+	}
+	return c.cycle
+}
+
 // revisit makes the present the beginning of the round.
 func (c *CPU) revisit() {
 	l, a := &c.loop, &c.ahead
-	l.cycle, l.count = c.cycle, c.count
+	l.cycle, l.count, l.calls = c.cycle, c.count, c.sc.calls
 	l.at, l.ticked = len(a.log), len(a.tape)
 }
 
