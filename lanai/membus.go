@@ -70,18 +70,18 @@ type MemoryBus struct {
 	hostPaces []hostPace
 	busClocks *big.Rat // bus clocks per card cycle
 
-	lengths [numLengths]length
+	courses [numCourses]course
 	orbits  map[uint64]*orbit
-	spare   []*orbit             // forgotten ones
-	recent  [recentOrbits]*orbit // some of them, by a hash of the state
-	quiet   *orbit               // of state 0, where no engine asks
-	granted [numEngines]int64    // up to cycle at
+	spare   []*orbit            // forgotten ones
+	recent  [recentOrbits]known // some of them, by a hash of the state
+	quiet   *orbit              // of state 0, where no engine asks
+	granted [numEngines]int64   // up to cycle at
 }
 
 // maxOrbits and maxCells bound the orbits kept, to some 4 MB a card where they
-// are short and 15 MB at most; beyond them all are forgotten and made anew as
-// needed, the short ones in the same memory. Round paces need some hundreds
-// with a few dozen cells each.
+// are short and 30 MB at most; beyond them all are forgotten and made anew as
+// needed, in the same memory. Round paces need some hundreds with a few dozen
+// cells each.
 const (
 	maxOrbits = 1 << 11
 	maxCells  = 1 << 18
@@ -108,35 +108,63 @@ func (m *MemoryBus) init(s Spec, bus pci.Spec, clk cardClock, e *des.Engine, c *
 	m.segment()
 }
 
-// length remembers how long a box or poll takes that begins at a cell of an
-// orbit.
-type length struct {
-	orb    *orbit
-	n, a   int32 // its work
-	cell   int32
-	cycles int32 // -1: it does not end within the orbit
+// course remembers how a box or polls go on from a standing at an offset of an
+// orbit: up to another offset, or, with to -1, to the end of the box or poll in
+// progress.
+type course struct {
+	orb          *orbit
+	n, a         int32 // the work
+	x, to        int32
+	elapsed, got int32 // at x
+	polls        int32 // ended on the way
+	end          int32 // offset at which the last of them ended; -1: never within the orbit
+	elapsed2     int32 // at to
+	got2         int32
 }
 
-// numLengths is how many are remembered, each at its own place by a hash: some
+// numCourses is how many are remembered, each at its own place by a hash: some
 // hundreds recur in a steady load. Chosen; a power of two.
-const numLengths = 1 << lengthBits
+const numCourses = 1 << courseBits
 
-const lengthBits = 10
+const courseBits = 10
 
-// length is how long a box or poll takes that begins at offset x, or -1 when
-// that is not known here.
-func (m *MemoryBus) length(w work, x int64) int64 {
-	o := m.orb
-	if w.a >= 1<<31 {
+// course finds the place of a course, and tells whether it holds it already.
+func (m *MemoryBus) course(o *orbit, w work, x, to, elapsed, got int64) (*course, bool) {
+	h := o.hash ^ uint64(w.n)<<48 ^ uint64(w.a)<<36 ^ uint64(x)<<24 ^ uint64(to)<<12 ^ uint64(elapsed)<<6 ^ uint64(got)
+	c := &m.courses[h*0x9e3779b97f4a7c15>>(64-courseBits)]
+	if c.orb == o && int64(c.n) == w.n && int64(c.a) == w.a && int64(c.x) == x && int64(c.to) == to && int64(c.elapsed) == elapsed && int64(c.got) == got {
+		return c, true
+	}
+	*c = course{orb: o, n: int32(w.n), a: int32(w.a), x: int32(x), to: int32(to), elapsed: int32(elapsed), got: int32(got)}
+	return c, false
+}
+
+// maxCourse bounds what is remembered: offsets and works below it fit.
+const maxCourse = 1 << 24
+
+// ending is the offset of an orbit at which a box or poll ends of which elapsed
+// cycles and got accesses are behind it at offset x, or -1 when that is not
+// known here.
+func (m *MemoryBus) ending(o *orbit, w work, x, elapsed, got int64) int64 {
+	if x > maxCourse || w.a > maxCourse || elapsed > maxCourse {
 		return -1
 	}
-	i, _ := o.place(x)
-	h := o.cells[0].state ^ uint64(w.n)<<40 ^ uint64(w.a)<<20 ^ uint64(i)
-	l := &m.lengths[h*0x9e3779b97f4a7c15>>(64-lengthBits)]
-	if l.orb != o || l.n != int32(w.n) || l.a != int32(w.a) || l.cell != int32(i) {
-		*l = length{orb: o, n: int32(w.n), a: int32(w.a), cell: int32(i), cycles: int32(o.length(w, i))}
+	c, known := m.course(o, w, x, -1, elapsed, got)
+	if !known {
+		end, _, _ := o.run(w, x, o.end(), elapsed, got)
+		if end >= 1<<31 {
+			end = -1
+		}
+		c.end = int32(end)
 	}
-	return int64(l.cycles)
+	return int64(c.end)
+}
+
+// known is an orbit and its state, which tells it from others without a look at
+// its table.
+type known struct {
+	state uint64
+	orb   *orbit
 }
 
 // orbitOf finds or makes the orbit of a state.
@@ -145,8 +173,8 @@ func (m *MemoryBus) orbitOf(state uint64) *orbit {
 		return m.quiet
 	}
 	slot := &m.recent[state*0x9e3779b97f4a7c15>>(64-recentBits)]
-	if o := *slot; o != nil && o.cells[0].state == state {
-		return o
+	if slot.orb != nil && slot.state == state {
+		return slot.orb
 	}
 	o := m.orbits[state]
 	if o == nil {
@@ -165,20 +193,25 @@ func (m *MemoryBus) orbitOf(state uint64) *orbit {
 	if state == 0 {
 		m.quiet = o
 	}
-	*slot = o
+	*slot = known{state, o}
 	return o
 }
 
 // forget lets go of all orbits. The present segment keeps its own.
 func (m *MemoryBus) forget() {
+	kept := 0
+	for _, o := range m.spare {
+		kept += cap(o.cells)
+	}
 	for _, o := range m.orbits {
-		if o != m.orb && o != m.quiet && len(o.cells) <= firstCells {
+		if o != m.orb && o != m.quiet && kept+cap(o.cells) <= maxCells {
+			kept += cap(o.cells)
 			m.spare = append(m.spare, o)
 		}
 	}
 	clear(m.orbits)
 	clear(m.recent[:])
-	clear(m.lengths[:])
+	clear(m.courses[:])
 	m.arb.cells = 0
 }
 

@@ -114,6 +114,7 @@ type orbit struct {
 	cells  []cell  // cells[k]: after k cycles
 	frees  []int32 // frees[k]: what was left to the processor in k cycles
 	start  busState
+	hash   uint64
 	held   [numEngines]bool // the engine's pace stands still in some cell
 	anchor int              // Brent's: the cell whose return is waited for
 	pre    int              // cells before the period
@@ -128,7 +129,7 @@ type orbit struct {
 // init makes o the orbit of a state, in the memory that it has.
 func (o *orbit) init(a *arbiter, state uint64) {
 	*o = orbit{
-		arb: a, start: unpack(state), idle: state == 0 && a.slots >= 2,
+		arb: a, start: unpack(state), hash: state * 0xbf58476d1ce4e5b9, idle: state == 0 && a.slots >= 2,
 		cells: append(o.cells[:0], cell{state: state}), frees: append(o.frees[:0], 0),
 		inv: o.inv[:0], polls: o.polls[:0],
 	}

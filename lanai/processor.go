@@ -223,6 +223,34 @@ func (p *Processor) follow(y int64) progress {
 	if m.orb.idle && to <= m.body {
 		return p.followIdle(x, to)
 	}
+	left := p.limit - p.done
+	if to > m.body || to > maxCourse || p.w.a > maxCourse || p.elapsed > maxCourse || left <= 0 {
+		return p.followOn(x, to)
+	}
+	c, known := m.course(m.orb, p.w, x, to, p.elapsed, p.got)
+	if !known {
+		r := p.followOn(x, to)
+		if r.polls >= left {
+			c.orb = nil // another run may go on
+			return r
+		}
+		c.polls, c.end = int32(r.polls), int32(r.end-m.at)
+		c.elapsed2, c.got2 = int32(r.elapsed), int32(r.got)
+		return r
+	}
+	if int64(c.polls) >= left {
+		return p.followOn(x, to)
+	}
+	r := progress{end: endUnknown, polls: int64(c.polls), elapsed: int64(c.elapsed2), got: int64(c.got2)}
+	if c.polls > 0 {
+		r.end = m.at + int64(c.end)
+	}
+	return r
+}
+
+// followOn is follow from offset x to offset to, without remembering.
+func (p *Processor) followOn(x, to int64) progress {
+	m := p.mem
 	r := progress{end: endUnknown, elapsed: p.elapsed, got: p.got}
 	left := p.limit - p.done
 	if left <= 0 {
@@ -378,11 +406,10 @@ func (p *Processor) findEnd() {
 		return
 	}
 	m := p.mem
-	if p.elapsed == 0 && p.got == 0 && p.limit-p.done == 1 && !m.orb.idle {
-		// A box or poll from its start: others like it began at the same place.
+	if p.limit-p.done == 1 && !m.orb.idle {
 		if x := p.base - m.at; x <= m.body {
-			if n := m.length(p.w, x); n >= 0 && x+n <= m.body {
-				p.end = p.base + n
+			if end := m.ending(m.orb, p.w, x, p.elapsed, p.got); end >= 0 && end <= m.body {
+				p.end = m.at + end
 				return
 			}
 		}
