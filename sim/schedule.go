@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"spinesim/lanai"
-	"spinesim/router"
 	"spinesim/sim/des"
 	"spinesim/sim/traffic"
 	"spinesim/spine"
@@ -62,47 +61,23 @@ func (s *Simulation) scheduleModel() (*schedule.Machine, []schedule.Flow, error)
 		return nil, nil, &InputError{err}
 	}
 	m := &schedule.Machine{Cards: s.sc.Cards, Card: card, Bus: s.sc.busSpec(), Firmware: fw}
-	sram := lanai.NewSRAM(card.SRAMBytes)
-	ip, err := router.NewIPv4(s.sc.ipv4(), s.table, sram)
+	sample, err := s.flowSample(card)
 	if err != nil {
-		return nil, nil, &InputError{err}
+		return nil, nil, err
+	}
+	more := true
+	for n := 0; n < scheduleSample && more && err == nil; n++ {
+		more, err = sample.round()
+	}
+	if err = errors.Join(err, sample.close()); err != nil {
+		return nil, nil, err
 	}
 	var flows []schedule.Flow
 	var cycles, accesses, forwarded int
-	header := make([]byte, 0, s.sc.Traffic.Carry)
-	for _, c := range s.sc.Traffic.Ingress {
-		src, _, err := s.source(c)
-		if err != nil {
-			return nil, nil, err
-		}
-		var a traffic.Arrival
-		seen := map[[2]int]int{} // packets by egress card and length
-		for range scheduleSample {
-			ok, err := src.Next(&a)
-			if err != nil {
-				return nil, nil, inputOr(err)
-			}
-			if !ok {
-				break
-			}
-			if a.Skip != "" {
-				continue
-			}
-			header = append(header[:0], a.Data...)
-			ctx := spine.NewContext(sram)
-			ctx.Card = uint8(c)
-			v := ip.Handle(ctx, &spine.Packet{Bytes: a.Bytes, Header: header, Ingress: uint8(c)})
-			if v.Action != spine.Forward {
-				continue
-			}
-			n, k := ctx.Charged()
-			cycles, accesses, forwarded = cycles+n, accesses+k, forwarded+1
-			seen[[2]int{int(v.Card), a.Bytes}]++
-		}
-		flows = append(flows, flowsOf(uint8(c), s.sc.Cards, seen)...)
-		if err := closeSource(src); err != nil {
-			return nil, nil, err
-		}
+	for i := range sample.cards {
+		c := &sample.cards[i]
+		flows = append(flows, flowsOf(c.card, s.sc.Cards, c.seen)...)
+		cycles, accesses, forwarded = cycles+c.cycles, accesses+c.accesses, forwarded+c.forwarded
 	}
 	if forwarded == 0 {
 		return nil, nil, inputErrorf("policy: no packet of the first %d is forwarded, so there is nothing to make a schedule for", scheduleSample)
@@ -140,6 +115,115 @@ func flowsOf(ingress uint8, cards int, seen map[[2]int]int) []schedule.Flow {
 		}
 	}
 	return out
+}
+
+// sampleStep is the time between the packets that a card's extensions are shown
+// for a sample: enough for what one card has learned to reach the others
+// (chosen).
+const sampleStep = des.Millisecond
+
+// flowSample shows packets to the scenario's extensions outside any simulation,
+// to see where they go.
+type flowSample struct {
+	cards  []sampledCard
+	egress int // cards of the router
+	header []byte
+	now    des.Time
+}
+
+type sampledCard struct {
+	card       uint8
+	src        traffic.Source
+	frames     traffic.Source // src with the link's headers
+	sram       *lanai.SRAM
+	extensions []spine.Extension
+	ended      bool
+
+	seen                        map[[2]int]int // packets by egress card and length
+	cycles, accesses, forwarded int
+}
+
+// flowSample wires the extensions of all cards that receive. Those that the
+// caller of a run has loaded beside the scenario's are not among them.
+func (s *Simulation) flowSample(spec lanai.Spec) (*flowSample, error) {
+	// What extensions learn from the sample is none of the run's.
+	apart := Simulation{sc: s.sc, routes: s.routes, table: s.table}
+	f := &flowSample{egress: s.sc.Cards, header: make([]byte, 0, s.sc.Traffic.Carry)}
+	for _, c := range s.sc.Traffic.Ingress {
+		k := sampledCard{card: uint8(c), sram: lanai.NewSRAM(spec.SRAMBytes), seen: map[[2]int]int{}}
+		var err error
+		if k.extensions, err = apart.extensionsOf(c, k.sram); err != nil {
+			return nil, errors.Join(&InputError{err}, f.close())
+		}
+		if k.src, _, err = apart.source(c); err != nil {
+			return nil, errors.Join(err, f.close())
+		}
+		k.frames, err = apart.framed(k.src)
+		f.cards = append(f.cards, k)
+		if err != nil {
+			return nil, errors.Join(&InputError{err}, f.close())
+		}
+	}
+	return f, nil
+}
+
+// round shows a packet to each card in turn; more is false when all have ended.
+func (f *flowSample) round() (more bool, err error) {
+	f.now += sampleStep
+	for i := range f.cards {
+		c := &f.cards[i]
+		if c.ended {
+			continue
+		}
+		var a traffic.Arrival
+		ok, err := c.frames.Next(&a)
+		if err != nil {
+			return false, inputOr(err)
+		}
+		if c.ended = !ok; c.ended {
+			continue
+		}
+		more = true
+		if a.Skip == "" {
+			f.show(c, &a)
+		}
+	}
+	return more, nil
+}
+
+func (f *flowSample) show(c *sampledCard, a *traffic.Arrival) {
+	f.header = append(f.header[:0], a.Data...)
+	ctx := spine.NewContext(c.sram)
+	ctx.Card, ctx.Now = c.card, f.now
+	p := &spine.Packet{Bytes: a.Bytes, Header: f.header, Ingress: c.card}
+	for _, x := range c.extensions {
+		v := x.Handle(ctx, p)
+		switch v.Action {
+		case spine.Next:
+			continue
+		case spine.Forward:
+			c.seen[[2]int{int(v.Card), a.Bytes}]++
+		case spine.Flood:
+			for out := range f.egress {
+				if out != int(c.card) {
+					c.seen[[2]int{out, a.Bytes}]++
+				}
+			}
+		default:
+			return
+		}
+		n, k := ctx.Charged()
+		c.cycles, c.accesses, c.forwarded = c.cycles+n, c.accesses+k, c.forwarded+1
+		return
+	}
+}
+
+func (f *flowSample) close() error {
+	var err error
+	for i := range f.cards {
+		err = errors.Join(err, closeSource(f.cards[i].src))
+	}
+	return err
 }
 
 // closeSource closes a source that holds a file.

@@ -21,7 +21,7 @@ const (
 	GuardLook
 	// GuardWait polls until the message is there. With StaticStep.Polls it
 	// gives up after so many. Without, it waits as long as the software's own
-	// variables say that the message is to come.
+	// variables say that the message is to come, for 16,384 polls at most.
 	GuardWait
 	numGuards
 )
@@ -43,7 +43,8 @@ type StaticStep struct {
 	// slot.
 	Handler traces.Event
 	Guard   Guard
-	// Polls bounds GuardWait, 0 for as long as the message is to come.
+	// Polls bounds GuardWait, 0 for as long as the message is to come. Each
+	// queue that may hold the message is polled at least once.
 	Polls int
 	// Order is the queues that a background slot scans, first first; after
 	// every handler it starts again at the top.
@@ -59,7 +60,9 @@ func (s *StaticStep) Background() bool { return s.Handler == traces.NoEvent }
 // StaticCycle is what a card's dispatcher does over and over in place of a
 // scan. No step may hang: a step whose message is not there is passed over,
 // and counted, when its guard says so or when the software knows that the
-// message cannot come.
+// message cannot come. Messages that no step takes are served as well, between
+// passes: those that the card's own software makes at the end of a pass, those
+// of others once in 256 passes.
 type StaticCycle struct {
 	Name  string
 	Steps []StaticStep
@@ -139,6 +142,11 @@ type StaticCounts struct {
 	// IdlePolls were made because a whole pass had nothing to do and polled
 	// nothing; they keep the processor from running in circles.
 	IdlePolls uint64
+	// Unforeseen is handlers of messages that no step or background slot
+	// takes, run at the end of a pass, and UnforeseenPolls the polls made for
+	// such messages. GaveUp is waits without bound that had gone on for so
+	// long that cards must have been waiting for each other.
+	Unforeseen, UnforeseenPolls, GaveUp uint64
 }
 
 // StaticCounts tells how the card's static cycle fared; the zero value when

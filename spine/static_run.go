@@ -16,6 +16,10 @@ import (
 // it has begun and not finished, and the DMA engine's status register. Testing
 // a variable is free here (chosen), as it is in the handlers' costs.
 //
+// What no step takes, for the schedule's maker did not foresee it, is looked for
+// at the end of passes, in the spare step (static_spare.go): nothing is left
+// lying for ever. No wait lasts for ever either.
+//
 // When a whole pass has found nothing, the passes that follow are polled as one
 // run until something comes: the software's variables cannot change meanwhile.
 type static struct {
@@ -32,7 +36,7 @@ type static struct {
 	looks []look
 	polls int64 // ended
 	most  int64 // allowed; 0 without bound
-	slot  int   // handlers run in the present background slot
+	slot  int   // handlers run in the present background slot, or spare step
 	// whole says that looks are those of a whole pass, and gone what it
 	// passes over without a poll.
 	// leave ends them: something has come that a step knows without a poll.
@@ -46,14 +50,17 @@ type static struct {
 	// its body moves.
 	chainHeld, inBody bool
 	nextSource        int
+
+	spares []spare // what no step takes
 }
 
 // look is a poll: of a queue, for a step's message. last says that the step is
-// passed over when it misses.
+// passed over when it misses. In the spare step it is for a message of handler.
 type look struct {
-	step  int
-	queue uint8
-	last  bool
+	step    int
+	queue   uint8
+	last    bool
+	handler traces.Event
 }
 
 // pass is a step that is passed over just before poll number `before` of a
@@ -89,8 +96,18 @@ func newStatic(r *Runtime, c *StaticCycle, cards int) (*static, error) {
 			add(i)
 		}
 	}
+	s.findSpares(cards)
 	return s, nil
 }
+
+// maxWait is how many polls a wait without bound lasts at most (chosen: beyond
+// any transfer or packet on the wire). Only cards that wait for each other come
+// to that.
+const maxWait = 1 << 14
+
+// spare tells whether the present step is the spare one, behind those of the
+// cycle.
+func (s *static) spare() bool { return s.step == len(s.cycle.Steps) }
 
 // resume goes on with the cycle after a handler, or begins it.
 func (s *static) resume(now des.Time) error {
@@ -99,7 +116,12 @@ func (s *static) resume(now des.Time) error {
 		return s.next(now)
 	}
 	s.dry = 0
-	if st := &s.cycle.Steps[s.step]; st.Background() {
+	if s.spare() {
+		if s.slot++; s.slot < spareHandlers && s.lookSpare(s.sweeps(0)) {
+			s.polls = 0
+			return s.poll()
+		}
+	} else if st := &s.cycle.Steps[s.step]; st.Background() {
 		if s.slot++; s.slot < st.Handlers {
 			s.polls = 0
 			return s.poll()
@@ -109,9 +131,10 @@ func (s *static) resume(now des.Time) error {
 	return s.next(now)
 }
 
+// advance goes on to the next step: from the last one to the spare one.
 func (s *static) advance() {
 	s.dry++
-	if s.step++; s.step == len(s.cycle.Steps) {
+	if s.step++; s.step > len(s.cycle.Steps) {
 		s.step = 0
 		s.counts.Passes++
 	}
@@ -120,11 +143,18 @@ func (s *static) advance() {
 // next does what the first step from the present one on asks for that has
 // anything to do.
 func (s *static) next(now des.Time) error {
-	if s.dry >= len(s.cycle.Steps) && s.wholePass() {
+	if s.dry > len(s.cycle.Steps) && s.wholePass() {
 		return s.poll()
 	}
 	s.whole = false
-	for range s.cycle.Steps {
+	for range len(s.cycle.Steps) + 1 {
+		if s.spare() {
+			if s.polls, s.slot = 0, 0; s.lookSpare(s.sweeps(0)) {
+				return s.poll()
+			}
+			s.advance()
+			continue
+		}
 		st := &s.cycle.Steps[s.step]
 		s.polls = 0
 		if st.Guard == GuardKnown && !st.Background() {
@@ -165,7 +195,10 @@ func (s *static) look(i int) bool {
 	}
 	s.most = int64(len(s.looks) - from)
 	if st.Guard == GuardWait && !st.Background() {
-		s.most = int64(st.Polls)
+		// At least one of each queue, or what comes in the last ones starves.
+		if s.most = max(s.most, int64(st.Polls)); st.Polls == 0 {
+			s.most = maxWait
+		}
 	}
 	return len(s.looks) > from
 }
@@ -177,16 +210,22 @@ func (s *static) idle() {
 	s.polls, s.most = 0, 1
 }
 
-// wholePass lays out the polls of whole passes from the present step on. It
-// fails when a step waits without bound, or when hardware could change what is
-// passed over without a poll.
+// wholePass lays out the polls of whole passes from the present step on, up to
+// the pass at whose end everything is looked for. It fails when a step waits
+// without bound, or when hardware could change what is passed over without a
+// poll.
 func (s *static) wholePass() bool {
 	s.looks, s.gone = s.looks[:0], s.gone[:0]
+	if s.spare() || s.lookSpare(false) {
+		return false
+	}
+	wrap := -1
 	for n := range s.cycle.Steps {
 		i := (s.step + n) % len(s.cycle.Steps)
 		st := &s.cycle.Steps[i]
 		from := len(s.looks)
 		if i == 0 && n > 0 {
+			wrap = from
 			s.gone = append(s.gone, pass{before: from, wrap: true})
 		}
 		switch {
@@ -206,7 +245,7 @@ func (s *static) wholePass() bool {
 			}
 			s.gone = append(s.gone, pass{before: from, step: i})
 		default:
-			if s.most == 0 {
+			if st.Guard == GuardWait && st.Polls == 0 && !st.Background() {
 				return false
 			}
 			for k := from; int64(len(s.looks)-from) < s.most; k++ {
@@ -217,10 +256,20 @@ func (s *static) wholePass() bool {
 		}
 	}
 	if s.step == 0 {
-		s.gone = append(s.gone, pass{before: len(s.looks), wrap: true}) // only rounds count
+		wrap = len(s.looks)
+		s.gone = append(s.gone, pass{before: wrap, wrap: true}) // only rounds count
 	}
-	s.polls, s.most, s.whole, s.leave = 0, 0, true, false
-	return len(s.looks) > 0
+	if len(s.looks) == 0 {
+		return false
+	}
+	s.most = 0
+	if n, ok := s.untilSweep(); ok {
+		if s.most = n*int64(len(s.looks)) + int64(wrap); s.most == 0 {
+			return false
+		}
+	}
+	s.polls, s.whole, s.leave = 0, true, false
+	return true
 }
 
 // blocked tells whether a message of the handler is there and waits for
@@ -290,6 +339,9 @@ func (s *static) hit(l *look) bool {
 	if l.step < 0 {
 		return false
 	}
+	if l.step == len(s.cycle.Steps) {
+		return s.has(l.queue, l.handler)
+	}
 	st := &s.cycle.Steps[l.step]
 	if st.Background() {
 		return s.rt.mask>>l.queue&1 != 0
@@ -308,12 +360,14 @@ func (s *static) pollsEnd(now des.Time) error {
 	}
 	if s.whole {
 		switch {
-		case !hit && !s.leave:
+		case !hit && !s.leave && s.left() > 0:
 			return s.poll()
 		case !hit:
-			s.settle(s.polls)
+			s.settle(s.polls - 1)
 			s.step, s.whole, s.dry = l.step, false, 0
+			s.counts.Steps[s.step].Polls++
 			if l.last {
+				s.counts.Steps[s.step].Missed++
 				s.advance()
 			}
 			return s.next(now)
@@ -331,6 +385,9 @@ func (s *static) pollsEnd(now des.Time) error {
 		s.counts.IdlePolls++
 		return s.next(now)
 	}
+	if s.spare() {
+		return s.spareEnd(now, &l, hit)
+	}
 	st := &s.cycle.Steps[s.step]
 	c := &s.counts.Steps[s.step]
 	q := l.queue
@@ -346,6 +403,9 @@ func (s *static) pollsEnd(now des.Time) error {
 		return s.poll()
 	}
 	c.Missed++
+	if s.left() == 0 && st.Guard == GuardWait && st.Polls == 0 && !st.Background() {
+		s.counts.GaveUp++
+	}
 	s.advance()
 	return s.next(now)
 }
@@ -387,6 +447,8 @@ func (s *static) finish(polls int64) {
 	switch {
 	case s.whole:
 		s.settle(s.polls)
+	case s.at(1).step == len(s.cycle.Steps):
+		s.counts.UnforeseenPolls += uint64(polls)
 	case s.at(1).step >= 0:
 		s.counts.Steps[s.step].Polls += uint64(polls)
 	}
@@ -481,6 +543,10 @@ func (s *static) comes(h traces.Event) bool {
 	case traces.WireOutputDone:
 		return s.sending > 0
 	case traces.PeerAck:
+		// Not that of a packet whose chain has not come to its end.
+		if s.chainHeld {
+			return len(s.underWay) > 1
+		}
 		return len(s.underWay) > 0
 	case traces.FreeBuffer, traces.EnqRouterIn, traces.RouterIn, traces.EnqIPOutput:
 		return s.has(QSelf, h)

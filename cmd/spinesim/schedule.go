@@ -238,13 +238,14 @@ func printSchedule(w io.Writer, rep *scheduleReport, fromFile bool, out string) 
 		return err
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "deviations\tpasses\tsteps missed\tno credit\tno buffer\tengine held\tto host\tidle polls")
+	fmt.Fprintln(t, "deviations\tpasses\tsteps missed\tno credit\tno buffer\tengine held\tto host\tidle polls\tunforeseen\tgave up")
 	for _, c := range r.Cards {
 		var missed uint64
 		for _, s := range c.Steps {
 			missed += s.Missed
 		}
-		fmt.Fprintf(t, "card %d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\n", c.Card, c.Passes, missed, c.NoCredit, c.NoBuffer, c.EngineHeld, c.ToHost, c.IdlePolls)
+		fmt.Fprintf(t, "card %d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\n",
+			c.Card, c.Passes, missed, c.NoCredit, c.NoBuffer, c.EngineHeld, c.ToHost, c.IdlePolls, c.Unforeseen, c.GaveUp)
 	}
 	return t.Flush()
 }

@@ -183,6 +183,10 @@ func (p *Plan) checkCard(m *Machine, card uint8, r role) error {
 					err = ErrAckStarvation
 				}
 				return at("%w: it waits without bound for a packet from outside; while none comes, nothing else on the card runs, want look or wait N polls", err)
+			case traces.PeerAck:
+				if len(r.sources) > 0 || fw.HostReturn {
+					return at("%w: while it waits without bound, the card sends no ACKs itself, so that two cards may wait for each other, want look or wait N polls", ErrDeadlock)
+				}
 			}
 		}
 		count[h]++

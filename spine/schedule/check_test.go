@@ -89,6 +89,11 @@ func TestCheck(t *testing.T) {
 			text: with(t, ack, "", header, header+"      - {run: Peer ACK, guard: wait}\n"),
 		},
 		{
+			name:   "wait for ACKs on a card that the host waits for",
+			text:   with(t, ack, "", header, header+"      - {run: Peer ACK, guard: wait}\n"),
+			change: func(m *Machine) { m.Firmware.HostReturn = true }, want: ErrDeadlock, says: []string{"card 0", "wait for each other"},
+		},
+		{
 			name: "more starts than ACKs",
 			text: with(t, header, header+`      - repeat: 2
         cycle:

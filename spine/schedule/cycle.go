@@ -147,6 +147,10 @@ func (s *Schedule) steps(m *Machine, card uint8, r role) []Step {
 			if len(r.sources) == 0 && s.soon(m, o.op) {
 				st = run(op.Handler, spine.GuardWait, ackPatience)
 			}
+		case traces.WireOutputStart:
+			if s.routedHere(o.op) {
+				st = run(op.Handler, spine.GuardKnown, 0)
+			}
 		case traces.PeerToPeerStart:
 			// What the host gets waits for the engine as well.
 			steps = append(steps, guard(m, r, traces.ToHost))
@@ -172,10 +176,25 @@ func (s *Schedule) soon(m *Machine, op int) bool {
 	return false
 }
 
+// routedHere tells whether an output's packet leaves by the wire that it came
+// from: then the card's own software makes the message, and it needs no ACK.
+func (s *Schedule) routedHere(op int) bool {
+	for _, e := range s.p.Edges {
+		if e.To == op && s.p.Ops[e.From].Handler == traces.EnqIPOutput {
+			return true
+		}
+	}
+	return false
+}
+
 // complete adds steps for what the cycle does not come by in regular traffic.
 func complete(m *Machine, r role, steps []Step) []Step {
 	for _, h := range r.must(&m.Firmware) {
-		if !slices.ContainsFunc(steps, func(s Step) bool { return s.Handler == h }) {
+		if !slices.ContainsFunc(steps, func(s Step) bool {
+			// A step for the card's own packets does not find those of others.
+			own := h == traces.WireOutputStart && len(r.sources) > 0 && s.Guard == spine.GuardKnown
+			return s.Handler == h && !own
+		}) {
 			steps = append(steps, guard(m, r, h))
 		}
 	}

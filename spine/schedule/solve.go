@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"errors"
 	"fmt"
 
 	"spinesim/sim/des"
@@ -19,6 +20,10 @@ type SolveOptions struct {
 	Seed   []des.Time
 	SeedAt des.Time
 }
+
+// ErrNotFound reports that the search ended before it found any cycle; with more
+// nodes it may.
+var ErrNotFound = errors.New("no cycle found")
 
 const (
 	defaultNodes = 50_000
@@ -235,7 +240,7 @@ func (s *Schedule) shortest(sv *solver, seeded bool) error {
 		}
 	}
 	if start == nil {
-		return fmt.Errorf("no cycle found within %d nodes of the search, and none up to %v is proved impossible", sv.nodes, des.Time(lo-1))
+		return fmt.Errorf("%w within %d nodes of the search, and none up to %v is proved impossible", ErrNotFound, sv.nodes, des.Time(lo-1))
 	}
 	s.Lower = des.Time(lo)
 	if err := s.take(start, hi); err != nil {
