@@ -79,6 +79,7 @@ type Registers struct {
 	it, timeout                        uint32 // as written
 	itAt                               int64  // tick of that
 	itTimer, watchdog                  des.Timer
+	op                                 DMAOp // being started; kept here, for what is handed to an interface escapes
 }
 
 const (
@@ -195,12 +196,12 @@ func (r *Registers) Write(offset, v uint32) error {
 	case RegLAR:
 		r.lar = v
 	case RegDMACTR:
-		op := DMAOp{ToCard: r.dir&1 != 0, EAR: r.ear, LAR: r.lar, Bytes: int(v), Carry: int(v)}
-		op.Event, op.Peer = traces.NoEvent, traces.NoCard
+		r.op = DMAOp{ToCard: r.dir&1 != 0, EAR: r.ear, LAR: r.lar, Bytes: int(v), Carry: int(v)}
+		r.op.Event, r.op.Peer = traces.NoEvent, traces.NoCard
 		if src, ok := r.card.DMA.client.(DMASource); ok {
-			src.DMAFor(&op)
+			src.DMAFor(&r.op)
 		}
-		return r.card.DMA.Start(op)
+		return r.card.DMA.Start(r.op)
 	case RegRMP:
 		if rx := r.card.Rx; !rx.armed {
 			rx.pointer = v

@@ -10,6 +10,7 @@ import (
 	"spinesim/lanai/firmware"
 	"spinesim/lanai/loader"
 	"spinesim/spine"
+	"spinesim/traces"
 )
 
 // executes tells whether the scenario's cards execute compiled code.
@@ -50,7 +51,7 @@ func (s *Scenario) checkExecution() (string, error) {
 	}
 	for i := range s.Extensions {
 		if k := s.Extensions[i].Kind; k != "ipv4" || i > 0 {
-			return fmt.Sprintf("extensions[%d]", i), because("the router handler is compiled from C and forwards by IPv4 once: %s is not in it; extensions in C are given as firmware.extension", k)
+			return fmt.Sprintf("extensions[%d]", i), because("the router handler is compiled from C and forwards by IPv4, once, so %s cannot run; extensions in C are given as firmware.extension", k)
 		}
 	}
 	fw, err := s.firmware()
@@ -82,6 +83,31 @@ func (s *Simulation) code() (firmware.Inputs, error) {
 		in.Extension = append(in.Extension, o)
 	}
 	return in, nil
+}
+
+// executed adds to a result what executed firmware has to tell.
+func (s *Simulation) executed(r *Result) {
+	if !s.sc.executes() {
+		return
+	}
+	r.Execution = s.sc.Firmware.Execution
+	var marks [traces.NumMarks]uint64
+	for i := range s.router.Cards() {
+		rt := s.router.Card(i)
+		for j, n := range rt.Marks() {
+			marks[j] += n
+		}
+		faults, more := rt.Faults()
+		for _, f := range faults {
+			r.Faults = append(r.Faults, Fault{Card: f.Card, Count: f.Count, First: f.First, PC: f.PC, Symbol: f.Symbol, Text: f.Text})
+		}
+		if more > 0 {
+			r.Notes = append(r.Notes, fmt.Sprintf("the extension on card %d was stopped another %d times, at other places", i, more))
+		}
+	}
+	if marks != [traces.NumMarks]uint64{} {
+		r.Marks = marks[:]
+	}
 }
 
 // maxObject bounds an object file: what no card's memory has room for.

@@ -74,11 +74,29 @@ type Result struct {
 	Drained         bool              `json:"drained"`
 	Interrupted     bool              `json:"interrupted,omitempty"`
 	Unloaded        []string          `json:"unloaded,omitempty"`
-	Notes           []string          `json:"notes,omitempty"`
-	Checked         bool              `json:"checked,omitempty"`
-	Violations      []string          `json:"violations,omitempty"`
+	// Execution is what the processors executed; "" is nothing.
+	Execution string `json:"execution,omitempty"`
+	// Marks counts log_0 to log_4; nil when the firmware passed none.
+	Marks []uint64 `json:"marks,omitempty"`
+	// Faults are what extensions in C were stopped for. Their packets were
+	// dropped.
+	Faults []Fault `json:"faults,omitempty"`
+
+	Notes      []string `json:"notes,omitempty"`
+	Checked    bool     `json:"checked,omitempty"`
+	Violations []string `json:"violations,omitempty"`
 	// Windows is what a replay found worth drawing.
 	Windows *FoundWindows `json:"windows,omitempty"`
+}
+
+// Fault is what an extension in C was stopped for at one place.
+type Fault struct {
+	Card   uint8    `json:"card"`
+	Count  uint64   `json:"count"`
+	First  des.Time `json:"first_ps"`
+	PC     uint32   `json:"pc"`
+	Symbol string   `json:"symbol"`
+	Text   string   `json:"text"`
 }
 
 // FoundWindows are the fastest one-for-one stretch of four receives and the
@@ -753,6 +771,7 @@ func (s *Simulation) result() (*Result, error) {
 			r.Unloaded = append(r.Unloaded, fmt.Sprintf("extension %s on card %d at %v: %s", u.Extension, u.Card, u.At, u.Reason))
 		}
 	}
+	s.executed(r)
 	if !s.drained && s.opt.Until == 0 {
 		note := fmt.Sprintf("%d packets were still inside when the run ended", s.router.Inside())
 		if s.stuck > 0 {

@@ -44,8 +44,9 @@ type executed struct {
 	q       uint8
 	scanned bool // handlers: polls are executed in a scan of the plan's
 	list    isa.Scan
-	rx      *packet  // being received
-	free    des.Time // since when a buffer has been free
+	rx      *packet      // being received
+	free    des.Time     // since when a buffer has been free
+	early   *lanai.Frame // sent before its handler's end
 
 	// Where the present box or run of polls began.
 	from   int64
@@ -356,6 +357,10 @@ func (x *executed) finish(now des.Time) {
 	}
 	if x.full {
 		x.runOfDispatcher(0)
+	} else { // polls are of unequal lengths, so the one in progress counts for what it took
+		cycles, waits, _ := x.since()
+		x.runCycles += cycles
+		x.rt.runStall += waits
 	}
 	x.endRun(now, traces.NoQueue)
 	x.beginRun(now)
@@ -596,7 +601,13 @@ func (x *executed) effects(now des.Time, m message) error {
 			return r.sendChain(now, traces.DMAStartHeader, p, r.curID)
 		}
 		return nil
-	case traces.DMAStartHeader, traces.WireOutputStart, traces.AckSend, traces.ToHost:
+	case traces.WireOutputStart:
+		f := x.early
+		if x.early = nil; f != nil {
+			return r.Sent(now, f)
+		}
+		return nil
+	case traces.DMAStartHeader, traces.AckSend, traces.ToHost:
 		return nil
 	case traces.WireOutputDone:
 		return r.wireDone(now, p, m)
@@ -701,6 +712,12 @@ func (x *executed) Sent(now des.Time, f *lanai.Frame) error {
 	}
 	f.Bytes = p.bytes
 	f.Data = f.Data[:min(len(f.Data), int(p.carried), p.bytes)]
+	if r := x.rt; r.curRuns && r.cur.handler == traces.WireOutputStart && r.cur.pkt == p {
+		// A packet of a few words is out before the handler that sent it has
+		// returned. The run-time takes notice then.
+		x.early = f
+		return nil
+	}
 	return x.rt.Sent(now, f)
 }
 
@@ -780,7 +797,9 @@ func (x *executed) Fault(now des.Time, fault error) error {
 // count adds a fault to the list.
 func (x *executed) count(now des.Time, f *isa.Fault) {
 	for i := range x.faults {
-		if e := &x.faults[i]; e.PC == f.PC && (e.err == f.Err || e.err.Error() == f.Err.Error()) {
+		// Where the watchdog finds a loop is chance.
+		e := &x.faults[i]
+		if e.err.Error() == f.Err.Error() && (e.PC == f.PC || errors.Is(f, isa.ErrWatchdog)) {
 			e.Count++
 			return
 		}

@@ -17,6 +17,7 @@ import (
 
 func newReplay() *cobra.Command {
 	var f scenarioFlags
+	var exec executionFlags
 	var dir, policy, style string
 	var asJSON, check bool
 	c := &cobra.Command{
@@ -26,8 +27,8 @@ func newReplay() *cobra.Command {
 writes to out/: the event graph of a best-case window and of a slow one, the
 oscillation over time, the record behind them, and the summary.
 
-With a recorded trace it draws the same from the file. With --policy or --set it
-runs the recorded scenario again on the changed machine, with the same arrivals,
+With a recorded trace it draws the same from the file. With --policy, --firmware,
+--extension or --set it runs the recorded scenario again on the changed machine, with the same arrivals,
 and shows both runs side by side and the first event in which they part.`,
 		Example: `  spinesim replay
   spinesim replay out/record.parquet
@@ -46,6 +47,7 @@ and shows both runs side by side and the first event in which they part.`,
 			if policy != "" {
 				f.settings = append(f.settings, "policy="+quoted(policy))
 			}
+			f.settings = append(f.settings, exec.settings(f.settings)...)
 			if len(args) == 0 {
 				return replayScenario(c, &f, out, check)
 			}
@@ -56,6 +58,7 @@ and shows both runs side by side and the first event in which they part.`,
 		},
 	}
 	f.add(c, "fig6.4")
+	exec.add(c)
 	c.Flags().StringVarP(&dir, "out", "o", "out", "directory for figures and record")
 	c.Flags().StringVar(&policy, "policy", "", "dispatcher policy or order of the queues")
 	c.Flags().StringVar(&style, "style", "thesis", "event graph: thesis (black and white) or colour")

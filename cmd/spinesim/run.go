@@ -16,6 +16,7 @@ import (
 
 func newRun() *cobra.Command {
 	var f scenarioFlags
+	var exec executionFlags
 	var sample sampleFlags
 	var record []string
 	var window recordWindow
@@ -34,10 +35,12 @@ timer's interrupt would see, with what it gets wrong; the exact one is
 		Example: `  spinesim run --scenario four-way
   spinesim run --scenario fig6.4 --set firmware.buffers=64 --json
   spinesim run --record worst.perfetto-trace --record-around-gap 1
-  spinesim run --pcap capture.pcap --routes rib.bz2 --wires out.pcapng`,
+  spinesim run --pcap capture.pcap --routes rib.bz2 --wires out.pcapng
+  spinesim run --extension my.o --packets 2000
+  spinesim run --firmware full --check`,
 		Args: wrapArgs(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			settings := f.settings
+			settings := append(f.settings, exec.settings(f.settings)...)
 			add := func(format string, args ...any) { settings = append(settings, fmt.Sprintf(format, args...)) }
 			if pcap != "" {
 				add("traffic.capture.file=%s", quoted(pcap))
@@ -133,6 +136,7 @@ timer's interrupt would see, with what it gets wrong; the exact one is
 		},
 	}
 	f.add(c, "fig6.4")
+	exec.add(c)
 	c.Flags().StringVar(&pcap, "pcap", "", "route this capture (pcap or pcapng, also .gz) instead of synthetic packets")
 	c.Flags().StringVar(&routes, "routes", "", "route table: text, or an MRT RIB dump, plain, .gz or .bz2")
 	c.Flags().StringVar(&policy, "policy", "", "dispatcher policy or order of the queues")

@@ -94,6 +94,18 @@ func summarise(w io.Writer, r *sim.Result) error {
 	for _, u := range r.Unloaded {
 		fmt.Fprintln(w, "unloaded:", u)
 	}
+	if len(r.Marks) > 0 {
+		var out []string
+		for i, n := range r.Marks {
+			if n > 0 {
+				out = append(out, fmt.Sprintf("log_%d %d", i, n))
+			}
+		}
+		fmt.Fprintln(w, "marks:", strings.Join(out, ", "))
+	}
+	for _, x := range r.Faults {
+		fmt.Fprintf(w, "fault: extension on card %d, %d times, first at %v: %s\n", x.Card, x.Count, x.First, x.Text)
+	}
 	for _, n := range r.Notes {
 		fmt.Fprintln(w, "note:", n)
 	}

@@ -283,6 +283,10 @@ func (b *Bench) load(sram *lanai.SRAM, devices isa.Devices, card uint32, in Inpu
 		{"spine_setup_slots", []uint32{b.slotBytes, b.credits * b.slotBytes, in.HostAt}},
 		{"spine_setup_routes", []uint32{table, own, uint32(in.MTU)}},
 	}
+	for i := range b.inbox {
+		// A peer that is never connected: no packet will ever be in its slots.
+		calls = append(calls, call{"spine_setup_peer", []uint32{uint32(i), 0, 0, b.inbox[i]}})
+	}
 	for i, q := range in.Order {
 		calls = append(calls, call{"spine_setup_order", []uint32{uint32(i), uint32(q)}})
 	}
