@@ -286,8 +286,7 @@ func (c *CPU) Hold(to int64) {
 	if pc%wordSize != 0 || c.Allowed(pc)&Execute == 0 {
 		return // a return, or a fault: no instruction is in progress
 	}
-	var u op
-	u.fill(loadWord(c.mem, pc))
+	u := c.decoded(pc)
 	if !c.begun {
 		c.begun, c.got, c.waited, c.wait = true, 0, 0, 0
 		if c.hz&u.uses != 0 {
