@@ -9,6 +9,7 @@ import (
 
 	"spinesim/lanai/firmware"
 	"spinesim/lanai/loader"
+	"spinesim/sim/des"
 	"spinesim/spine"
 	"spinesim/traces"
 )
@@ -139,4 +140,13 @@ func masked(ps []netip.Prefix) (out []firmware.Prefix) {
 		out = append(out, firmware.Prefix{Addr: binary.BigEndian.Uint32(a[:]), Mask: uint32(^uint64(0) << (32 - p.Bits()))})
 	}
 	return out
+}
+
+// CardPeriod is one cycle of card 0's processor.
+func CardPeriod(sc *Scenario) (des.Time, error) {
+	c, err := sc.cardSpec(0)
+	if err != nil || c.Clock.Num == 0 {
+		return 0, inputErrorf("card: no clock")
+	}
+	return des.Time(float64(des.Second)/c.Clock.Hz() + 0.5), nil
 }

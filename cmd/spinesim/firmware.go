@@ -39,7 +39,7 @@ and instruction costs.`,
 		Args: wrapArgs(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newFirmwareNew(), newFirmwareBuild(), newFirmwareDisasm(), newFirmwareRun(), newFirmwareProfile())
+	c.AddCommand(newFirmwareNew(), newFirmwareBuild(), newFirmwareDisasm(), newFirmwareRun(), newFirmwareProfile(), newFirmwareCompare())
 	return c
 }
 
