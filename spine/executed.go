@@ -348,6 +348,7 @@ func (x *executed) endRun(now des.Time, q uint8) {
 
 // finish closes the present run of polls at the end of a simulation.
 func (x *executed) finish(now des.Time) {
+	x.rt.card.CPU.Settle()
 	if x.rt.cur.pkt != nil || x.rt.curRuns {
 		return // a handler runs
 	}
@@ -419,6 +420,7 @@ func (x *executed) expand(on bool) {
 	if !x.full {
 		return
 	}
+	x.rt.card.CPU.Settle()
 	x.open = false
 	x.fw.CPU.OnJump = nil
 	if on {
