@@ -147,10 +147,6 @@ func (p *Processor) disturb(now des.Time) {
 	}
 }
 
-// Settle makes a core that is ahead of time stand at the present, for someone
-// who looks at it, or at what it may change, from outside the card's events.
-func (p *Processor) Settle() { p.disturb(p.engine.Now()) }
-
 // catch makes the core be where it is at the present time.
 func (p *Processor) catch(now des.Time) {
 	x := &p.exec

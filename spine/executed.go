@@ -44,6 +44,9 @@ type executed struct {
 	q       uint8
 	scanned bool // handlers: polls are executed in a scan of the plan's
 	list    isa.Scan
+	cut     bool         // the scan was told to end with the poll in progress,
+	cutFrom int64        // which began then
+	cutAt   isa.Counters // with that
 	rx      *packet      // being received
 	free    des.Time     // since when a buffer has been free
 	early   *lanai.Frame // sent before its handler's end
@@ -258,6 +261,11 @@ func (x *executed) PollsEnd(now des.Time) error {
 	n := x.tally()
 	x.rt.planDone += n - 1
 	x.q = x.rt.queueAt(x.rt.planDone + 1)
+	if x.cut && x.rt.rec.Expanding() {
+		waits := x.fw.CPU.Counters().Sub(x.cutAt).Waits
+		x.recordPoll(x.rt.card.TimeOf(x.cutFrom), now, x.q, x.fw.Hit(), x.fw.CPU.Cycle()-x.cutFrom-waits, waits)
+	}
+	x.cut = false
 	return x.polled(now)
 }
 
@@ -352,13 +360,14 @@ func (x *executed) finish(now des.Time) {
 	if x.rt.cur.pkt != nil || x.rt.curRuns {
 		return // a handler runs
 	}
-	x.rt.card.CPU.Settle()
-	if x.polling && x.scanned {
-		x.tally()
-	}
-	if x.full {
+	switch {
+	case x.full:
 		x.runOfDispatcher(0)
-	} else { // polls are of unequal lengths, so the one in progress counts for what it took
+	case x.polling: // polls are of unequal lengths, so the one in progress counts for what it took
+		if x.scanned {
+			n, _, _ := x.fw.CPU.Scanned()
+			x.rt.runPolls += n
+		}
 		cycles, waits, _ := x.since()
 		x.runCycles += cycles
 		x.rt.runStall += waits
@@ -417,10 +426,15 @@ func (x *executed) jump(target uint32, cycle int64) {
 
 // expand asks for every poll, or no longer.
 func (x *executed) expand(on bool) {
+	x.rt.card.CPU.Settle()
 	if !x.full {
+		if on && x.polling && x.scanned && !x.cut {
+			_, x.cutFrom, x.cutAt = x.fw.CPU.Scanned()
+			x.cut = true
+			x.fw.CPU.EndScan()
+		}
 		return
 	}
-	x.rt.card.CPU.Settle()
 	x.open = false
 	x.fw.CPU.OnJump = nil
 	if on {

@@ -18,6 +18,7 @@ type scanning struct {
 	calls int64 // that have returned
 	from  int64 // boundary at which the last of them did, or the first was called
 	done  Counters
+	last  bool // the entry that runs is the last one
 }
 
 // CallScan is Call for the first entry of a scan. Run returns when the scan has
@@ -38,13 +39,17 @@ func (c *CPU) CallScan(cycle int64, s *Scan, sp uint32) error {
 // the last one did (or the first was called), and the counters at that time.
 func (c *CPU) Scanned() (calls, cycle int64, done Counters) { return c.sc.calls, c.sc.from, c.sc.done }
 
+// EndScan lets the scan end with the call in progress. It must not be called while
+// the processor is ahead of time.
+func (c *CPU) EndScan() { c.sc.last = true }
+
 // another goes on with a scan behind a return. It tells whether there is another
 // call, and whether the list has begun anew with it.
 func (c *CPU) another() (more, anew bool) {
 	s := &c.sc
 	s.calls++
 	s.from, s.done = c.cycle, c.count
-	if c.reg[RV] != 0 {
+	if c.reg[RV] != 0 || s.last {
 		return false, false
 	}
 	if s.at++; s.at == len(c.scan.Entries) {
