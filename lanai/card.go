@@ -85,6 +85,7 @@ func New(spec Spec, index uint8, phase des.Time, e *des.Engine, bus *pci.Bus, re
 	c.DMA.init(c)
 	c.Regs.init(c)
 	c.failed.Init(c, PrioProcessor, 0)
+	e.Adopt(&c.failed)
 	if c.DMA.master, err = bus.AttachMaster(c.name, index, c.DMA); err != nil {
 		return nil, fmt.Errorf("lanai: card %d: %w", index, err)
 	}

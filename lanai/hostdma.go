@@ -74,6 +74,7 @@ type HostDMA struct {
 func (d *HostDMA) init(c *Card) {
 	d.card = c
 	d.timer.Init(d, PrioHardware, 0)
+	c.engine.Adopt(&d.timer)
 }
 
 // Bind connects the client.

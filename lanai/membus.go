@@ -104,6 +104,7 @@ func (m *MemoryBus) init(s Spec, bus pci.Spec, clk cardClock, e *des.Engine, c *
 	wire := s.linkPace()
 	m.arb.paces = []pace{{}, wire, wire}
 	m.timer.Init(m, PrioHardware, 0)
+	e.Adopt(&m.timer)
 	m.orbits = make(map[uint64]*orbit)
 	m.segment()
 }

@@ -114,6 +114,7 @@ func (p *Processor) init(m *MemoryBus, e *des.Engine, name string, index uint8) 
 	p.end = endStale
 	p.lastEnd, p.lastTime = -1, -1
 	p.timer.Init(p, p.prio, 0)
+	e.Adopt(&p.timer)
 }
 
 // Bind sets the program. It must be called before the first Run or Poll.

@@ -73,6 +73,7 @@ type Receiver struct {
 func (r *Receiver) init(c *Card) {
 	r.card = c
 	r.timer.Init(r, PrioHardware, 0)
+	c.engine.Adopt(&r.timer)
 }
 
 // Bind connects the FIFO in front of the card and the client.

@@ -91,6 +91,8 @@ func (r *Registers) init(c *Card) {
 	r.card = c
 	r.itTimer.Init(r, PrioHardware, argInterval)
 	r.watchdog.Init(r, PrioHardware, argWatchdog)
+	c.engine.Adopt(&r.itTimer)
+	c.engine.Adopt(&r.watchdog)
 }
 
 func (r *Registers) raise(bits uint32) { r.isr |= bits }

@@ -113,6 +113,7 @@ func New(spec Spec, e *des.Engine, rec *traces.Recorder) (*Bus, error) {
 		b.phases = int64(spec.BurstBytes) / b.width
 	}
 	b.timer.Init(b, PrioHardware, 0)
+	e.Adopt(&b.timer)
 	return b, nil
 }
 

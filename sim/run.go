@@ -165,6 +165,7 @@ func New(sc *Scenario, opt Options) (*Simulation, error) {
 		return nil, err
 	}
 	s.timer.Init(s, lanai.PrioHardware, 0)
+	s.eng.Adopt(&s.timer)
 	return s, nil
 }
 

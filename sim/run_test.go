@@ -146,16 +146,53 @@ func (f sinkFunc) Record(r *traces.Record) error { f(r); return nil }
 // gap moves by less than 1 %.
 func TestRandomTies(t *testing.T) {
 	base := mustRun(t, mustLoad(t, "four-way", "traffic.packets=4000"), Options{})
-	for seed := range 3 {
-		sc := mustLoad(t, "four-way", "traffic.packets=4000", "random_ties=true")
-		sc.Seed = base.Seed
-		_ = seed
-		r := mustRun(t, sc, Options{Check: true})
-		if r.Received != base.Received {
-			t.Errorf("received %d, want %d", r.Received, base.Received)
+	r := mustRun(t, mustLoad(t, "four-way", "traffic.packets=4000", "random_ties=true"), Options{Check: true})
+	if r.Received != base.Received {
+		t.Errorf("received %d, want %d", r.Received, base.Received)
+	}
+	if d := math.Abs(float64(r.Gap.Mean-base.Gap.Mean)) / float64(base.Gap.Mean); d > 0.01 {
+		t.Errorf("random ties move the mean gap by %.2f %%", 100*d)
+	}
+}
+
+// TestRandomTiesSteps: which of simultaneous events goes first does not hang on
+// how many events there were before, so that a shuffled run does the same
+// skipping, stepping and with every poll written out, even where the cards'
+// clocks are in step and events fall together all the time.
+func TestRandomTiesSteps(t *testing.T) {
+	for _, v := range []struct {
+		preset   string
+		settings []string
+	}{
+		{"four-way", nil},
+		{"four-way", []string{"traffic.arrivals.process=constant", "traffic.arrivals.rate=30 µs", "traffic.sizes.bytes=320 B"}},
+		{"four-way", []string{"traffic.arrivals.process=saturating", "firmware.receive=ring", "bus.burst=64 B", "policy=round-robin"}},
+		{"l2", []string{"traffic.arrivals.process=constant", "traffic.arrivals.rate=60 µs", "firmware.batch=3"}},
+		{"four-way", []string{"routes.default_route=false", "traffic.destinations.unroutable=0.3", "host.return=card", "host.return_card=2", "host.service=30 µs"}},
+	} {
+		orders := map[string]bool{}
+		for seed := range 3 {
+			sc := mustLoad(t, v.preset, append([]string{
+				"traffic.packets=200", "random_ties=true", "card.phases=aligned", fmt.Sprintf("seed=%d", seed),
+			}, v.settings...)...)
+			plain := mustRun(t, sc, Options{Check: true})
+			orders[plain.Fingerprint] = true
+			if r := mustRun(t, sc, Options{Stepping: true}); r.Fingerprint != plain.Fingerprint {
+				t.Errorf("%s %q seed %d: %s, stepping %s", v.preset, v.settings, seed, plain.Fingerprint, r.Fingerprint)
+			}
+			spans := []Span{{des.Millisecond, 2 * des.Millisecond}, {3 * des.Millisecond, 20 * des.Second}}
+			if r := mustRun(t, sc, Options{Expand: spans}); r.Fingerprint != plain.Fingerprint {
+				t.Errorf("%s %q seed %d: %s, polls written out %s", v.preset, v.settings, seed, plain.Fingerprint, r.Fingerprint)
+			}
+			still := mustLoad(t, v.preset, append([]string{
+				"traffic.packets=200", "card.phases=aligned", fmt.Sprintf("seed=%d", seed),
+			}, v.settings...)...)
+			if r := mustRun(t, still, Options{}); r.Fingerprint != plain.Fingerprint {
+				orders["shuffled"] = true
+			}
 		}
-		if d := math.Abs(float64(r.Gap.Mean-base.Gap.Mean)) / float64(base.Gap.Mean); d > 0.01 {
-			t.Errorf("random ties move the mean gap by %.2f %%", 100*d)
+		if !orders["shuffled"] {
+			t.Errorf("%s %q: the shuffle changes nothing", v.preset, v.settings)
 		}
 	}
 }

@@ -27,6 +27,7 @@ func (b *batch) init(r *Runtime) {
 	b.rt = r
 	b.waiting = make([]batched, 0, r.spec.Batch)
 	b.timer.Init(b, lanai.PrioHardware, 0)
+	r.eng.Adopt(&b.timer)
 }
 
 // add takes a packet that is ready for the router extension.

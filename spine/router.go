@@ -175,6 +175,7 @@ func (r *Router) attachHost(cfg *Config) error {
 		h.slot = append(h.slot, 0)
 	}
 	h.timer.Init(h, lanai.PrioHardware, 0)
+	r.eng.Adopt(&h.timer)
 	r.host = h
 	return nil
 }

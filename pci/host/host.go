@@ -69,6 +69,7 @@ func NewWithServer(s Server, queuePackets int, e *des.Engine, c Client) (*Host, 
 	}
 	h := &Host{engine: e, server: s, client: c, queue: q}
 	h.timer.Init(h, Priority, 0)
+	e.Adopt(&h.timer)
 	return h, nil
 }
 

@@ -9,10 +9,11 @@
 // was scheduled, armed or moved first. The sequence number is 64 bits wide and
 // every Schedule, Arm and successful Advance takes one, so no two events
 // compare equal and the order is total; which data structure an event waits in
-// never shows. With Options.RandomTies a bijection of the sequence number,
-// keyed by the seed, takes its place: events equal in time and priority then
-// run in a shuffled order, the same in every run of that seed, and no other
-// events change places.
+// never shows. With Options.RandomTies a bijection of the timer's identity,
+// keyed by the seed and the time, takes its place: events equal in time and
+// priority then run in a shuffled order, and no other events change places. The
+// order is the same in every run of that seed, also where a run comes by a time
+// in more or fewer events: a timer has its identity from Engine.Adopt.
 //
 // # How events wait
 //

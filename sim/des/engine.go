@@ -19,8 +19,9 @@ var (
 // Options of an Engine.
 type Options struct {
 	// RandomTies shuffles the order of events equal in time and priority,
-	// deterministically from Seed, instead of keeping their sequence. It
-	// exposes models whose results depend on how such events fall.
+	// deterministically from Seed, their time and the timers' identities
+	// (Adopt), instead of keeping their sequence. It exposes models whose
+	// results depend on how such events fall.
 	RandomTies bool
 	// Seed selects the shuffle; it is not used without RandomTies.
 	Seed uint64
@@ -42,7 +43,7 @@ type Engine struct {
 	far   []farEvent
 
 	limit   Time
-	key     uint64 // of the shuffle of ties
+	ties    ties
 	shuffle bool
 	stop    bool
 	running bool
@@ -54,7 +55,7 @@ func New(o Options) *Engine {
 		quiet:   -1,
 		pause:   math.MaxUint64,
 		limit:   MaxTime,
-		key:     scramble(o.Seed),
+		ties:    newTies(o),
 		shuffle: o.RandomTies,
 	}
 	e.wheel.init()
@@ -208,7 +209,7 @@ func (e *Engine) insert(t *Timer, at Time) {
 	ord := e.seq
 	e.seq++
 	if e.shuffle {
-		ord = scramble(ord ^ e.key)
+		ord = e.ties.order(t, at, ord)
 	}
 	t.at, t.ord = at, ord
 	if at <= e.quiet {
@@ -328,14 +329,4 @@ func (e *Engine) extendPool() *Timer {
 		e.free = &slab[i]
 	}
 	return e.free
-}
-
-// scramble is a bijection of 64-bit words without visible order, the finisher
-// of SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number
-// generators", 2014). Being a bijection, it keeps the order of ties total.
-func scramble(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
 }

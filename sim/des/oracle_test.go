@@ -49,7 +49,11 @@ func (o *oracle) add(at Time, prio Priority, timer int, arg uint64) {
 	ord := o.seq
 	o.seq++
 	if o.shuffle {
-		ord = scramble(ord ^ o.key)
+		id := ord | 1<<63
+		if timer >= 0 {
+			id = uint64(timer)
+		}
+		ord = scramble(id ^ scramble(o.key^uint64(at)))
 	}
 	o.list = append(o.list, oracleEvent{at, prio, ord, timer, arg})
 	o.sort()
@@ -205,11 +209,12 @@ func TestOracle(t *testing.T) {
 				t.Run(fmt.Sprintf("%s/shuffle=%v/grow=%d", s.name, shuffle, grow), func(t *testing.T) {
 					rng := rand.New(rand.NewPCG(uint64(grow), 7))
 					e := New(Options{RandomTies: shuffle, Seed: 99})
-					w := &twin{t: t, rng: rng, e: e, o: &oracle{limit: MaxTime, shuffle: shuffle, key: e.key},
+					w := &twin{t: t, rng: rng, e: e, o: &oracle{limit: MaxTime, shuffle: shuffle, key: scramble(99)},
 						timers: make([]Timer, 1+rng.IntN(200)), grow: 2 * grow}
 					w.span = func() Time { return s.span(rng) }
 					for i := range w.timers {
 						w.timers[i].Init(twinTimer{w, i}, Priority(i%3), uint64(i)*1000)
+						e.Adopt(&w.timers[i])
 					}
 					for n := 0; n < 1500/raceFactor; n++ {
 						if n < 50 || rng.IntN(4) == 0 || len(w.o.list) == 0 {

@@ -20,7 +20,7 @@ type Timer struct {
 	h    Handler
 	arg  uint64
 	at   Time
-	ord  uint64 // the sequence number, or its shuffled image
+	ord  uint64 // the sequence number, or its place in the shuffle
 	next *Timer // neighbours in the sorted list or in a bucket;
 	prev *Timer // prev of a list's first timer means nothing
 	pos  int32  // bucket in the wheel, or index in the heap

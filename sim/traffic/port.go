@@ -117,6 +117,7 @@ func NewPort(spec PortSpec, src Source, e *des.Engine, rec *traces.Recorder, poo
 	}
 	p := &Port{spec: spec, src: src, e: e, rec: rec, pool: pool, ids: ids, ring: make([]*lanai.Frame, spec.Capacity)}
 	p.timer.Init(p, prioPort, 0)
+	e.Adopt(&p.timer)
 	return p, nil
 }
 
