@@ -2,6 +2,9 @@ package sim
 
 import (
 	"context"
+	"errors"
+	"iter"
+	"strings"
 
 	"spinesim/sim/des"
 	"spinesim/traces"
@@ -9,8 +12,16 @@ import (
 
 // Again is a recorded run and the same arrivals on a changed machine.
 type Again struct {
+	// Recorded is the recorded scenario, run again; where the record does not
+	// hold it, what the record itself shows.
 	Recorded *Result `json:"recorded"`
 	Changed  *Result `json:"changed"`
+	// Machine is the scenario that stands in for one that the record does not
+	// hold.
+	Machine string `json:"machine,omitempty"`
+	// Generated tells that the traffic of the recorded scenario is what arrives
+	// in the record. Where it is not, the record's arrivals are taken.
+	Generated bool `json:"arrivals_generated"`
 	// Reproduced tells that the recorded scenario, run again, gave the very
 	// records of the file.
 	Reproduced bool `json:"reproduced"`
@@ -39,81 +50,164 @@ type Parting struct {
 // partContext is how many records are shown before and after a parting.
 const partContext = 4
 
-// RunAgain takes the scenario from a record, runs it again to see that it gives
-// the record, and runs it with the settings laid over it. told is called with
-// 1 and 2 as the runs end.
-func RunAgain(ctx context.Context, path string, settings []string, told func(int)) (*Again, error) {
-	var meta *traces.Meta
-	if err := scan(path, func(m *traces.Meta) error { meta = m; return nil }, func(*traces.Record) error { return nil }); err != nil {
+// RunAgain runs the arrivals of a record on the machine of its scenario, to see
+// that it gives the record, and on one with the settings laid over it. Where the
+// record does not hold its scenario, machine names the one to take, and the
+// record stands for its own run. told is called with 1 and 2 as the runs end.
+// Memory does not grow with the record.
+func RunAgain(ctx context.Context, path, machine string, settings []string, told func(int)) (*Again, error) {
+	if err := keepsArrivals(settings); err != nil {
 		return nil, err
 	}
-	if meta.ScenarioYAML == "" {
-		return nil, inputErrorf("%s: the record does not hold its scenario, so its arrivals cannot be run again", path)
-	}
-	where := "scenario in " + path
-	base, err := Parse([]byte(meta.ScenarioYAML), where, "")
+	fallback, err := Load(machine)
 	if err != nil {
 		return nil, err
 	}
-	changed, err := Parse([]byte(meta.ScenarioYAML), where, "", settings...)
+	in, err := ReadArrivals(path, fallback)
 	if err != nil {
 		return nil, err
 	}
-	a := &Again{Meta: meta, Settings: settings}
-
-	hashes := &hasher{}
-	match, err := newMatcher(path)
+	defer in.Close()
+	changed, err := in.changed(machine, settings)
 	if err != nil {
 		return nil, err
 	}
-	defer match.close()
-	if a.Recorded, err = Run(ctx, base, Options{Sinks: []traces.Sink{hashes, match}}); err != nil {
+	a := &Again{Meta: in.meta, Settings: settings, Generated: in.Generated}
+	var opt Options
+	if !in.Generated {
+		opt.Arrivals = in.Source
+	}
+	base := fileRun(path)
+	if !in.own {
+		a.Machine = in.base.Name
+		a.Recorded, _, _, err = measureRecord(path, nil)
+	} else {
+		match, merr := newMatcher(path)
+		if merr != nil {
+			return nil, merr
+		}
+		defer match.close()
+		sum := &arrivals{}
+		o := opt
+		o.Sinks = []traces.Sink{sum, match}
+		a.Recorded, err = Run(ctx, in.base, o)
+		if a.Reproduced = match.whole(); !a.Reproduced || match.passed {
+			base = sceneRun(ctx, in.base, opt) // the file is not all of it
+		}
+		in.print = sum.print.Sum()
+	}
+	if err != nil {
 		return nil, err
 	}
-	a.Reproduced = match.whole()
 	told(1)
 
-	other := &comparer{base: hashes.sums}
-	if a.Changed, err = Run(ctx, changed, Options{Sinks: []traces.Sink{other}}); err != nil {
+	other, stop := newComparer(base)
+	defer stop()
+	o := opt
+	o.Sinks = []traces.Sink{other}
+	if a.Changed, err = Run(ctx, changed, o); err != nil {
 		return nil, err
 	}
-	told(2)
-	a.SameArrivals = hashes.arrivals == other.arrivals
-	if n, ok := other.parted(); ok {
-		p := &Parting{Number: n}
-		look := func(sc *Scenario, until des.Time) ([]traces.Record, error) {
-			k := &around{n: n}
-			_, err := Run(ctx, sc, Options{Unmeasured: true, Sinks: []traces.Sink{k}, Until: until})
-			return k.records, err
-		}
-		recs, err := look(base, other.at+des.Millisecond)
-		if err != nil {
-			return nil, err
-		}
-		split := min(int(min(n, partContext)), len(recs))
-		p.Common, p.Recorded = recs[:split], recs[split:]
-		if recs, err = look(changed, other.at+des.Millisecond); err != nil {
-			return nil, err
-		}
-		p.Changed = recs[min(split, len(recs)):]
-		p.At = other.at
-		if len(p.Recorded) > 0 {
-			p.At = min(p.At, p.Recorded[0].End)
-		}
-		a.Parted = p
+	n, parted := other.parted()
+	if stop(); other.err != nil {
+		return nil, other.err
 	}
+	told(2)
+	a.SameArrivals = in.print == other.print.Sum()
+	if !parted {
+		return a, nil
+	}
+	p := &Parting{Number: n, At: other.at}
+	if p.Common, p.Recorded, err = around(base, n); err != nil {
+		return nil, err
+	}
+	if _, p.Changed, err = around(sceneRun(ctx, changed, opt), n); err != nil {
+		return nil, err
+	}
+	if len(p.Recorded) > 0 {
+		p.At = min(p.At, p.Recorded[0].End)
+	}
+	a.Parted = p
 	return a, nil
 }
 
-// counts tells whether a record is part of the stream that fingerprints see.
-func counts(r *traces.Record) bool {
-	return r.Kind != traces.KindPoll && (r.Kind != traces.KindLevel || r.Event > traces.LevelQueue6)
+// keepsArrivals refuses settings that say what arrives: the record does.
+func keepsArrivals(settings []string) error {
+	for _, s := range settings {
+		key, _, _ := strings.Cut(s, "=")
+		if key = strings.TrimSpace(key); strings.HasPrefix(key, "traffic.") && key != "traffic.fifo" {
+			return inputErrorf("%s: what arrives is the record's; of traffic, only traffic.fifo can be changed", key)
+		}
+	}
+	return nil
 }
 
-func sum(r *traces.Record) uint64 {
-	var f traces.Fingerprint
-	_ = f.Record(r) // it never fails
-	return f.Sum()
+// changed is the machine with the settings laid over it.
+func (r *RecordedArrivals) changed(machine string, settings []string) (*Scenario, error) {
+	var sc *Scenario
+	var err error
+	if r.own {
+		sc, err = Parse([]byte(r.meta.ScenarioYAML), "scenario in "+r.path, "", settings...)
+	} else {
+		sc, err = Load(machine, settings...)
+	}
+	if err == nil {
+		r.adapt(sc)
+	}
+	return sc, err
+}
+
+// records is a stream of records, without those of expanded polls.
+type records = iter.Seq2[*traces.Record, error]
+
+// fileRun is the stream of a file.
+func fileRun(path string) records {
+	return func(yield func(*traces.Record, error) bool) {
+		err := scan(path, nil, func(r *traces.Record) error {
+			if !r.Expansion() && !yield(r, nil) {
+				return errEnough
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errEnough) {
+			yield(nil, err)
+		}
+	}
+}
+
+// sceneRun is the stream of a run.
+func sceneRun(ctx context.Context, sc *Scenario, opt Options) records {
+	return func(yield func(*traces.Record, error) bool) {
+		ctx, stop := context.WithCancel(ctx)
+		defer stop()
+		y := &yielder{yield: yield, stop: stop}
+		o := opt
+		o.Unmeasured, o.Sinks = true, []traces.Sink{y}
+		if _, err := Run(ctx, sc, o); err != nil && !y.ended {
+			yield(nil, err)
+		}
+	}
+}
+
+// errEnough ends a stream whose reader wants no more.
+var errEnough = errors.New("enough records")
+
+// yielder is a sink that hands records on until nobody wants more; then the run
+// is to stop.
+type yielder struct {
+	yield func(*traces.Record, error) bool
+	stop  func()
+	ended bool
+}
+
+// Record implements traces.Sink.
+func (y *yielder) Record(r *traces.Record) error {
+	if y.ended || r.Expansion() || y.yield(r, nil) {
+		return nil
+	}
+	y.ended = true
+	y.stop()
+	return nil
 }
 
 // arrivals is the fingerprint of the packets that arrived.
@@ -121,68 +215,82 @@ type arrivals struct{ print traces.Fingerprint }
 
 func (a *arrivals) add(r *traces.Record) {
 	if r.Kind == traces.KindEnter {
-		e := traces.Record{Kind: r.Kind, End: r.End, Packet: r.Packet, Bytes: r.Bytes, Card: r.Card}
-		_ = a.print.Record(&e)
+		e := traces.Record{Kind: r.Kind, End: r.End, Bytes: r.Bytes, Card: r.Card}
+		_ = a.print.Record(&e) // it never fails
 	}
 }
 
-// hasher keeps 8 bytes a record of a run.
-type hasher struct {
-	sums []uint64
-	arrivals
-}
-
-func (h *hasher) Record(r *traces.Record) error {
-	if counts(r) {
-		h.sums = append(h.sums, sum(r))
-		h.add(r)
-	}
+// Record implements traces.Sink.
+func (a *arrivals) Record(r *traces.Record) error {
+	a.add(r)
 	return nil
 }
 
-// comparer finds the first record that differs from another run's.
+// comparer finds the first record that differs from those of another run, which
+// goes on beside its own until then.
 type comparer struct {
-	base []uint64
+	next func() (*traces.Record, error, bool)
 	n    uint64
 	diff bool
 	at   des.Time
+	err  error
 	arrivals
 }
 
+// newComparer begins the other run; stop ends it.
+func newComparer(base records) (c *comparer, stop func()) {
+	c = &comparer{}
+	c.next, stop = iter.Pull2(base)
+	return c, stop
+}
+
+// pull is the other run's next record, nil at its end.
+func (c *comparer) pull() *traces.Record {
+	r, err, ok := c.next()
+	if !ok || err != nil {
+		c.err = err
+		return nil
+	}
+	return r
+}
+
+// Record implements traces.Sink.
 func (c *comparer) Record(r *traces.Record) error {
-	if !counts(r) {
-		return nil
-	}
 	c.add(r)
-	if c.diff {
+	if c.diff || r.Expansion() {
 		return nil
 	}
-	if c.n >= uint64(len(c.base)) || c.base[c.n] != sum(r) {
-		c.diff, c.at = true, r.End
-		return nil
+	if c.at = r.End; c.err == nil {
+		if b := c.pull(); b != nil && *b == *r {
+			c.n++
+			return nil
+		}
 	}
-	c.n++
-	c.at = r.End
-	return nil
+	c.diff = true
+	return c.err
 }
 
-func (c *comparer) parted() (uint64, bool) { return c.n, c.diff || c.n < uint64(len(c.base)) }
+// parted tells at which record the runs part, if they do.
+func (c *comparer) parted() (uint64, bool) { return c.n, c.diff || c.pull() != nil }
 
-// around keeps the records round the n-th.
-type around struct {
-	n, seen uint64
-	records []traces.Record
-}
-
-func (a *around) Record(r *traces.Record) error {
-	if !counts(r) {
-		return nil
+// around is the records just before the n-th of a stream, and just from it on.
+func around(stream records, n uint64) (before, after []traces.Record, err error) {
+	seen := uint64(0)
+	for r, err := range stream {
+		if err != nil {
+			return nil, nil, err
+		}
+		switch {
+		case seen >= n+partContext:
+			return before, after, nil
+		case seen >= n:
+			after = append(after, *r)
+		case seen+partContext >= n:
+			before = append(before, *r)
+		}
+		seen++
 	}
-	if a.seen+partContext >= a.n && a.seen < a.n+partContext {
-		a.records = append(a.records, *r)
-	}
-	a.seen++
-	return nil
+	return before, after, nil
 }
 
 // matcher follows a file along a run's record.
@@ -192,6 +300,8 @@ type matcher struct {
 	more bool
 	n    uint64
 	err  error
+	// passed tells that the run had records that the file has not.
+	passed bool
 }
 
 func newMatcher(path string) (*matcher, error) {
@@ -207,7 +317,7 @@ func newMatcher(path string) (*matcher, error) {
 func (m *matcher) advance() {
 	for {
 		m.more, m.err = m.rd.Next(&m.next)
-		if m.err != nil || !m.more || counts(&m.next) {
+		if m.err != nil || !m.more || !m.next.Expansion() {
 			return
 		}
 	}
@@ -215,9 +325,13 @@ func (m *matcher) advance() {
 
 // Record implements traces.Sink.
 func (m *matcher) Record(r *traces.Record) error {
-	if m.more && counts(r) && *r == m.next {
+	switch {
+	case r.Expansion():
+	case m.more && *r == m.next:
 		m.n++
 		m.advance()
+	default:
+		m.passed = true
 	}
 	return m.err
 }

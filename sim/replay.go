@@ -90,7 +90,7 @@ func (r *Replay) findWindows() {
 // extra tells whether a record is a single poll, or a queue's depth, outside
 // both windows.
 func (r *Replay) extra(rec traces.Record) bool {
-	if rec.Kind != traces.KindPoll && (rec.Kind != traces.KindLevel || rec.Event > traces.LevelQueue6) {
+	if !rec.Expansion() {
 		return false
 	}
 	for _, w := range []Window{r.Best, r.Slow} {
@@ -117,41 +117,54 @@ func (k *keeper) Record(r *traces.Record) error {
 // maxReplayRecords bounds what ReadReplay keeps of a file in memory.
 const maxReplayRecords = 1 << 20
 
-// ReadReplay reads a recorded trace: it measures all of it and keeps the part
-// round its fastest stretch. Errors of the file are *traces.FormatError.
-func ReadReplay(path string) (*Replay, error) {
-	r := &Replay{Result: &Result{}}
-	w := &Windows{}
+// measureRecord measures all of a record. each, if not nil, sees every record
+// as well.
+func measureRecord(path string, each func(*traces.Record) error) (r *Result, meta *traces.Meta, span Span, err error) {
 	var meas *traces.Measures
-	known := false
-	err := scan(path, func(m *traces.Meta) error { r.Meta = m; return nil }, func(rec *traces.Record) error {
+	err = scan(path, func(m *traces.Meta) error { meta = m; return nil }, func(rec *traces.Record) error {
 		if meas == nil {
-			var err error
 			if meas, err = traces.NewMeasures(traces.MeasureSpec{From: rec.Start}); err != nil {
 				return err
 			}
-			r.Span.From = rec.Start
+			span.From = rec.Start
 		}
-		if !known && rec.Kind == traces.KindBox && rec.Event == traces.RxCheckHeader {
-			w.Card, known = rec.Card, true
-		}
-		r.Span.To = rec.End
-		if err := w.Record(rec); err != nil {
-			return err
+		span.To = rec.End
+		if each != nil {
+			if err := each(rec); err != nil {
+				return err
+			}
 		}
 		return meas.Record(rec)
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, span, err
 	}
 	if meas == nil {
-		return nil, inputErrorf("%s: the record is empty", path)
+		return nil, nil, span, inputErrorf("%s: the record is empty", path)
 	}
-	m, err := meas.Finish(r.Span.To)
+	m, err := meas.Finish(span.To)
+	if err != nil {
+		return nil, nil, span, err
+	}
+	return &Result{Result: *m}, meta, span, nil
+}
+
+// ReadReplay reads a recorded trace: it measures all of it and keeps the part
+// round its fastest stretch. Errors of the file are *traces.FormatError.
+func ReadReplay(path string) (*Replay, error) {
+	r := &Replay{}
+	w := &Windows{}
+	known := false
+	var err error
+	r.Result, r.Meta, r.Span, err = measureRecord(path, func(rec *traces.Record) error {
+		if !known && rec.Kind == traces.KindBox && rec.Event == traces.RxCheckHeader {
+			w.Card, known = rec.Card, true
+		}
+		return w.Record(rec)
+	})
 	if err != nil {
 		return nil, err
 	}
-	r.Result.Result = *m
 	r.Ingress = w.Card
 	if r.Span.To-r.Span.From > TimelineSpan {
 		if centre := w.centre(); centre.Found {

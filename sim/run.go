@@ -22,7 +22,7 @@ import (
 )
 
 // Options of a run. The zero value runs and measures; nothing in it changes
-// what happens in the simulation, except Extensions and Policy.
+// what happens in the simulation, except Arrivals, Extensions and Policy.
 type Options struct {
 	// Sinks take the record as it is made.
 	Sinks []traces.Sink
@@ -45,6 +45,9 @@ type Options struct {
 	// Extensions makes the extensions of a card, which run before the
 	// scenario's.
 	Extensions func(card int, sram *lanai.SRAM) ([]spine.Extension, error)
+	// Arrivals gives what arrives at a card, with the link's headers, in place
+	// of the scenario's traffic. Whoever makes the sources closes them.
+	Arrivals func(card int) (traffic.Source, error)
 	// Policy makes the dispatcher's policy of a card, each its own; nil takes
 	// the scenario's.
 	Policy func(card int) (spine.Policy, error)
@@ -298,17 +301,22 @@ func (s *Simulation) limits() traces.Limits {
 func (s *Simulation) buildPorts() error {
 	t := &s.sc.Traffic
 	for _, c := range t.Ingress {
-		src, saturating, err := s.source(c)
+		spec := traffic.PortSpec{Card: uint8(c), Capacity: t.FIFO}
+		var src traffic.Source
+		var err error
+		if s.opt.Arrivals != nil {
+			src, err = s.opt.Arrivals(c)
+		} else if src, spec.Saturating, err = s.source(c); err == nil {
+			spec.Limit = t.Packets
+			if src, err = s.framed(src); err != nil {
+				err = &InputError{err}
+			}
+		}
 		if err != nil {
 			return err
 		}
-		if src, err = s.framed(src); err != nil {
-			return &InputError{err}
-		}
-		s.saturating = s.saturating || saturating
-		p, err := traffic.NewPort(traffic.PortSpec{
-			Card: uint8(c), Capacity: t.FIFO, Limit: t.Packets, Saturating: saturating,
-		}, src, s.eng, s.rec, s.pool, &s.ids)
+		s.saturating = s.saturating || spec.Saturating
+		p, err := traffic.NewPort(spec, src, s.eng, s.rec, s.pool, &s.ids)
 		if err != nil {
 			return &InputError{err}
 		}

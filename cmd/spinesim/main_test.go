@@ -175,6 +175,27 @@ func TestReplay(t *testing.T) {
 	}
 }
 
+// TestReplayList: arrivals that somebody wrote into a file run on the machine
+// that they name, and only what does not say what arrives can be changed.
+func TestReplayList(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("list.csv", []byte("kind,card,end_ps,bytes,peer\nenter,0,1000000,1500,1\nenter,0,90000000,64,2\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := spinesim("replay", "list.csv", "--scenario", "four-way", "--policy", "pci-first")
+	if code != 0 {
+		t.Fatal(stderr)
+	}
+	for _, want := range []string{"its arrivals on four-way", "arrived at the same time in both runs", "the runs part at record"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("side by side lacks %q:\n%s", want, stdout)
+		}
+	}
+	if code, _, stderr = spinesim("replay", "list.csv", "--set", "traffic.packets=7"); code != 2 || !strings.Contains(stderr, "only traffic.fifo") {
+		t.Errorf("status %d: %s", code, stderr)
+	}
+}
+
 // TestInterrupted: a command that keeps nothing of an interrupted run says so.
 func TestInterrupted(t *testing.T) {
 	t.Chdir(t.TempDir())

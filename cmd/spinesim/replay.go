@@ -29,10 +29,15 @@ oscillation over time, the record behind them, and the summary.
 
 With a recorded trace it draws the same from the file. With --policy, --firmware,
 --extension or --set it runs the recorded scenario again on the changed machine, with the same arrivals,
-and shows both runs side by side and the first event in which they part.`,
+and shows both runs side by side and the first event in which they part. Where
+the scenario in the record does not make the arrivals of the record, those of the
+record are taken; where there is none, --scenario names the machine. So a list of
+arrivals may be written by hand: CSV with the columns kind (enter), card, end_ps,
+bytes, and peer for the card by which the packet is to leave.`,
 		Example: `  spinesim replay
   spinesim replay out/record.parquet
-  spinesim replay out/record.parquet --policy pci-first`,
+  spinesim replay out/record.parquet --policy pci-first
+  spinesim replay arrivals.csv --scenario four-way --policy pci-first`,
 		Args: wrapArgs(cobra.MaximumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			st := plots.Thesis
@@ -54,7 +59,7 @@ and shows both runs side by side and the first event in which they part.`,
 			if len(f.settings) == 0 {
 				return replayFile(args[0], out)
 			}
-			return replayAgain(c, args[0], f.settings, out)
+			return replayAgain(c, args[0], f.name, f.settings, out)
 		},
 	}
 	f.add(c, "fig6.4")
@@ -231,9 +236,9 @@ func replayFile(path string, out *replayOutput) error {
 }
 
 // replayAgain executes the recorded arrivals on a changed machine.
-func replayAgain(c *cobra.Command, path string, settings []string, out *replayOutput) error {
+func replayAgain(c *cobra.Command, path, machine string, settings []string, out *replayOutput) error {
 	bar := newProgress(c, "replay again", 2)
-	a, err := sim.RunAgain(c.Context(), path, settings, func(n int) { bar.set(int64(n)) })
+	a, err := sim.RunAgain(c.Context(), path, machine, settings, func(n int) { bar.set(int64(n)) })
 	bar.end()
 	if err != nil {
 		return stopped(readError(err))

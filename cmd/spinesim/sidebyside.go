@@ -14,10 +14,20 @@ import (
 // machine.
 func sideBySide(w io.Writer, a *sim.Again) error {
 	x, y := a.Recorded, a.Changed
-	fmt.Fprintf(w, "recorded scenario %s, seed %d; changed: %s\n", x.Scenario, x.Seed, strings.Join(a.Settings, ", "))
-	if a.Reproduced {
-		fmt.Fprintln(w, "run again, the recorded scenario gave the very records of the file")
+	changes := strings.Join(a.Settings, ", ")
+	if a.Machine == "" {
+		fmt.Fprintf(w, "recorded scenario %s, seed %d; changed: %s\n", x.Scenario, x.Seed, changes)
 	} else {
+		fmt.Fprintf(w, "the record does not hold its scenario; its arrivals on %s, changed: %s\n", a.Machine, changes)
+	}
+	if !a.Generated && a.Machine == "" {
+		fmt.Fprintln(w, "the recorded scenario does not make the traffic of the record: what arrives is taken from the record")
+	}
+	switch {
+	case a.Machine != "":
+	case a.Reproduced:
+		fmt.Fprintln(w, "run again, the recorded scenario gave the very records of the file")
+	default:
 		fmt.Fprintf(w, "run again, the recorded scenario did not give the records of the file (written by %s, this is spinesim %s)\n", a.Meta.Program, sim.Version)
 	}
 	if a.SameArrivals {

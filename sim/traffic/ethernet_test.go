@@ -30,7 +30,7 @@ func (l *script) Next(a *Arrival) (bool, error) {
 func ipv4To(dst ...byte) []byte {
 	h := DefaultHeader()
 	p := make([]byte, 64)
-	h.write(p, 100, 1, 0x0A000102, uint32(dst[0])<<24|uint32(dst[1])<<16|uint32(dst[2])<<8|uint32(dst[3]))
+	h.Write(p, 100, 1, 0x0A000102, uint32(dst[0])<<24|uint32(dst[1])<<16|uint32(dst[2])<<8|uint32(dst[3]))
 	return p
 }
 

@@ -45,9 +45,14 @@ func (h Header) Validate() error {
 	return nil
 }
 
-// write fills p[:28] with the IPv4 and UDP headers of a packet of the given
-// length whose payload is all zero, both checksums included.
-func (h *Header) write(p []byte, bytes int, id uint16, src, dst uint32) {
+// HeaderBytes is what Write fills: an IPv4 header without options and a UDP
+// header.
+const HeaderBytes = minBytes
+
+// Write fills p[:HeaderBytes] with the IPv4 and UDP headers of a packet of the
+// given length, at least HeaderBytes, whose payload is all zero, both checksums
+// included. src and dst are IPv4 addresses, most significant byte first.
+func (h *Header) Write(p []byte, bytes int, id uint16, src, dst uint32) {
 	be := binary.BigEndian
 	p[0], p[1] = 0x45, h.DSCP<<2
 	be.PutUint16(p[2:], uint16(bytes))

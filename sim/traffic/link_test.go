@@ -14,7 +14,7 @@ import (
 func datagram(length int) []byte {
 	p := make([]byte, length)
 	h := DefaultHeader()
-	h.write(p, length, uint16(length), 0xC6120001, 0x0A000001)
+	h.Write(p, length, uint16(length), 0xC6120001, 0x0A000001)
 	for i := minBytes; i < length; i++ {
 		p[i] = byte(i)
 	}

@@ -100,7 +100,7 @@ func (s *Synthetic) Next(a *Arrival) (bool, error) {
 	}
 	src := s.base | uint32(s.from.Uint64N(s.hosts))
 	s.id++
-	s.header.write(s.buf, bytes, s.id, src, dst)
+	s.header.Write(s.buf, bytes, s.id, src, dst)
 	*a = Arrival{At: t, Bytes: bytes, Data: s.buf[:min(bytes, len(s.buf))]}
 	return true, nil
 }

@@ -117,7 +117,7 @@ func TestUDPChecksumZero(t *testing.T) {
 	var p [28]byte
 	for port := range 1 << 16 {
 		h.SourcePort = uint16(port)
-		h.write(p[:], 28, 0, 0xC6120001, 0x0A000001)
+		h.Write(p[:], 28, 0, 0xC6120001, 0x0A000001)
 		if c := binary.BigEndian.Uint16(p[26:]); c == 0 {
 			t.Fatalf("port %d: checksum 0", port)
 		} else if c == 0xFFFF {
