@@ -6,6 +6,9 @@
 // Each value of a scenario that the thesis does not publish is marked as chosen
 // in the scenario reference of the README.
 //
+// A scenario also says what the cards' processors execute: nothing (costs are
+// data), each poll and handler, or the whole firmware, compiled from C.
+//
 // What it leaves out: switches and links beyond a FIFO in front of each card,
 // and hosts other than the router's own.
 package sim

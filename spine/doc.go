@@ -9,7 +9,13 @@
 // published; they are fields of Spec and of the cost table, with the origin of
 // each default beside it.
 //
+// What polls and handlers cost is data (CostTable), or they are executed: with
+// ExecuteHandlers each of them, compiled from C (package lanai/firmware), under
+// a dispatcher and policies in Go; with ExecuteFull the whole firmware. What the
+// compiled code does in the card's memory is then what happens, and the queues
+// here follow it message by message, so that both make the same kind of record.
+//
 // What it leaves out: the SPINE loader and its safe language (an extension is
-// Go code that charges for its work), interrupts (the firmware polls), and
+// Go code that charges for its work, or C that is watched), interrupts (the firmware polls), and
 // more than four cards in one router.
 package spine

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"spinesim/lanai/firmware"
 )
 
 // update rewrites the outputs that the README shows, except those that leave
@@ -25,6 +27,15 @@ type example struct {
 	args []string
 	want []string
 	long bool // shown, but too long for a test: only its flags are checked
+}
+
+// listing is a C file that the README has its reader write.
+var listing = regexp.MustCompile("(?s)```c\n(/\\* ([a-z]+\\.c): .*?)```")
+
+// compiled tells whether a command needs a compiler, or what one has made.
+func (e *example) compiled() bool {
+	return slices.Contains(e.args, "build") || slices.ContainsFunc(e.args, func(a string) bool { return strings.HasSuffix(a, ".o") }) ||
+		slices.ContainsFunc(e.args, func(a string) bool { return a == "quiet.csv" })
 }
 
 // longMark stands before a block whose commands take minutes.
@@ -106,8 +117,21 @@ func TestReadme(t *testing.T) {
 	lines := strings.Split(string(text), "\n")
 	shift := 0
 	t.Chdir(t.TempDir())
+	for _, m := range listing.FindAllStringSubmatch(string(text), -1) {
+		if err := os.WriteFile(m[2], []byte(m[1]), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, noCompiler := firmware.Compiler{}.Find()
+	if noCompiler != nil && os.Getenv("SPINESIM_REQUIRE_CLIENTS") == "1" {
+		t.Fatal(noCompiler)
+	}
 	for _, e := range examples {
 		name := strings.Join(e.args, " ")
+		if noCompiler != nil && e.compiled() {
+			t.Logf("README.md:%d: spinesim %s is left out: %v", e.line, name, noCompiler)
+			continue
+		}
 		if e.long {
 			checkFlags(t, e)
 			continue

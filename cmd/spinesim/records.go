@@ -195,7 +195,7 @@ func (f *filterFlags) add(c *cobra.Command) {
 	f.addSpan(c)
 	c.Flags().StringVar(&f.packets, "packets", "", "only records of these packets, such as 7 or 100-200 or 7,9-")
 	c.Flags().UintSliceVar(&f.cards, "card", nil, "only records of these cards; a transfer belongs to both ends")
-	c.Flags().StringSliceVar(&f.kinds, "kind", nil, "only these kinds: box, polls, poll, transfer, receive, send, wait, enter, leave, depart, level")
+	c.Flags().StringSliceVar(&f.kinds, "kind", nil, "only these kinds: box, polls, poll, transfer, receive, send, wait, enter, leave, depart, level, copy, mark")
 }
 
 func (f *filterFlags) addSpan(c *cobra.Command) {
