@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"spinesim/spine"
 	"spinesim/traces"
 )
 
@@ -23,6 +24,8 @@ func timed(b *testing.B, opt Options, sinks func(*Simulation) traces.Sink, name 
 	sc := mustLoad(b, name, append([]string{fmt.Sprintf("traffic.packets=%d", benchPackets)}, settings...)...)
 	b.ReportAllocs()
 	var packets, boxes, polls uint64
+	var forwarded uint64
+	var instructions, skipped int64
 	var simulated float64
 	for b.Loop() {
 		b.StopTimer()
@@ -48,11 +51,17 @@ func timed(b *testing.B, opt Options, sinks func(*Simulation) traces.Sink, name 
 			}
 		}
 		packets += r.Offered
+		forwarded += r.Forwarded
 		simulated += r.SimulatedS
 		for i := range s.router.Cards() {
 			c := s.router.Card(i).Counts()
 			boxes += c.Handlers
 			polls += c.Polls
+			if fw := s.router.Card(i).Firmware(); fw != nil {
+				n := fw.CPU.Counters()
+				instructions += n.Instructions
+				skipped += n.Skipped
+			}
 		}
 	}
 	seconds := b.Elapsed().Seconds()
@@ -62,6 +71,12 @@ func timed(b *testing.B, opt Options, sinks func(*Simulation) traces.Sink, name 
 	b.ReportMetric(float64(boxes)/float64(packets), "boxes/packet")
 	b.ReportMetric(float64(polls)/float64(packets), "polls/packet")
 	b.ReportMetric(simulated/seconds, "simulated-s/s")
+	if instructions > 0 {
+		b.ReportMetric(float64(forwarded)/seconds, "forwarded/s")
+		b.ReportMetric(float64(instructions-skipped)/seconds/1e6, "executed-M/s")
+		b.ReportMetric(float64(instructions-skipped)/float64(forwarded), "executed/packet")
+		b.ReportMetric(float64(skipped)/float64(forwarded), "skipped/packet")
+	}
 }
 
 // lateSink passes records on to a sink that is made from the simulation's Meta.
@@ -166,4 +181,11 @@ func BenchmarkParallel(b *testing.B) {
 	b.ReportMetric(float64(one)/float64(two), "speed-up")
 	b.ReportMetric(float64(b.N*replications*benchPackets)/two.Seconds(), "packets/s")
 	b.ReportMetric(float64(min(runtime.GOMAXPROCS(0), runtime.NumCPU())), "cores")
+}
+
+// BenchmarkExecuted runs the default experiment with executed firmware.
+func BenchmarkExecuted(b *testing.B) {
+	for _, how := range []spine.Execution{spine.ExecuteHandlers, spine.ExecuteFull} {
+		b.Run(string(how), func(b *testing.B) { timed(b, Options{}, nil, "fig6.4", "firmware.execution="+string(how)) })
+	}
 }
