@@ -134,7 +134,7 @@ func (c *Card) Watch(addr uint32, bytes int, w Watcher) error {
 // BusWrite implements pci.Target. Of the registers and control words only
 // whole words are written; the rest of the window ignores writes.
 func (c *Card) BusWrite(addr uint32, p []byte) {
-	c.CPU.disturb(c.engine.Now())
+	c.CPU.disturb()
 	base, _ := c.Window()
 	off := addr - base
 	for len(p) > 0 {
@@ -169,7 +169,7 @@ func (c *Card) tell(addr uint32, n int) {
 
 // BusRead implements pci.Target. What is not there reads as 0.
 func (c *Card) BusRead(addr uint32, p []byte) {
-	c.CPU.disturb(c.engine.Now())
+	c.CPU.Settle()
 	base, _ := c.Window()
 	off := addr - base
 	for len(p) > 0 {

@@ -136,31 +136,38 @@ func (p *Processor) stands(stop isa.Stop, fault error, now, to int64) {
 
 // Settle makes a core that executes, its counters and the card's memory be what
 // they are at the present time. It is for looking at them from elsewhere than
-// the card's own events.
-func (p *Processor) Settle() { p.disturb(p.engine.Now()) }
-
-// disturb is called before anything of the card but its processor changes, or
-// looks at what the processor may change.
-func (p *Processor) disturb(now des.Time) {
-	if p.mode == modeExecute {
-		p.catch(now)
+// the card's own events, and comes before any change in what is left of the
+// memory bus.
+func (p *Processor) Settle() {
+	if p.mode == modeExecute && p.exec.ran {
+		p.catch()
 	}
 }
 
-// catch makes the core be where it is at the present time.
-func (p *Processor) catch(now des.Time) {
-	x := &p.exec
-	if x.ran {
-		x.ran = false
-		if to := p.mem.clk.floor(now); x.core.Cycle() > to {
-			stop, err := x.core.Back(to)
-			p.stands(stop, err, -1, to)
-			if err := p.together.rearm(); err != nil {
-				p.mem.card.fail(err)
-			}
-		}
+// disturb is Settle before anything else of the card but its processor changes.
+func (p *Processor) disturb() {
+	if p.mode != modeExecute {
+		return
 	}
-	x.core.Forget()
+	if p.exec.ran {
+		p.catch()
+	}
+	p.exec.core.Forget()
+}
+
+// catch takes the core back to the present time if it is ahead of that.
+func (p *Processor) catch() {
+	x := &p.exec
+	x.ran = false
+	to := p.mem.clk.floor(p.engine.Now())
+	if x.core.Cycle() <= to {
+		return
+	}
+	stop, err := x.core.Back(to)
+	p.stands(stop, err, -1, to)
+	if err := p.together.rearm(); err != nil {
+		p.mem.card.fail(err)
+	}
 }
 
 // stopped ends an execution with a fault.

@@ -131,14 +131,14 @@ func (d *HostDMA) Start(op DMAOp) error {
 // Handle ends an operation that the engine refused. It is for the event engine
 // to call.
 func (d *HostDMA) Handle(now des.Time, _ uint64) error {
-	d.card.CPU.disturb(now)
+	d.card.CPU.disturb()
 	d.t.Status, d.t.End = d.status, now
 	return d.done(now)
 }
 
 // TransferDone implements pci.Initiator.
 func (d *HostDMA) TransferDone(now des.Time, t *pci.Transfer) error {
-	d.card.CPU.disturb(now)
+	d.card.CPU.disturb()
 	d.status = t.Status
 	r := d.card.Regs
 	r.ctr = uint32(t.Bytes - t.Moved)
@@ -158,7 +158,13 @@ func (d *HostDMA) done(now des.Time) error {
 }
 
 // DataMoves implements pci.DataWatcher: they are bytes of the SRAM.
-func (d *HostDMA) DataMoves(now des.Time) { d.card.CPU.disturb(now) }
+func (d *HostDMA) DataMoves(des.Time) {
+	if d.op.ToCard {
+		d.card.CPU.disturb()
+	} else {
+		d.card.CPU.Settle()
+	}
+}
 
 // BusStream implements pci.Initiator: the engine's own bursts go through the
 // E-bus.

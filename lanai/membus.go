@@ -350,7 +350,7 @@ func (m *MemoryBus) pass(d int64) {
 
 // touch is called before a change at the present time, settle after it.
 func (m *MemoryBus) touch(now des.Time) {
-	m.card.CPU.disturb(now)
+	m.card.CPU.Settle()
 	if c := m.clk.ceil(now); c > m.at {
 		m.advance(c)
 	}
@@ -384,7 +384,7 @@ func (m *MemoryBus) flush() error {
 
 // Handle ends a segment. It is for the engine to call.
 func (m *MemoryBus) Handle(now des.Time, _ uint64) error {
-	m.card.CPU.disturb(now)
+	m.card.CPU.Settle()
 	m.advance(m.at + m.end)
 	m.dirty = true
 	m.batch++

@@ -108,7 +108,7 @@ func (r *Receiver) Receiving() *Frame { return r.f }
 
 // Wake tells that a frame has become the head of an empty FIFO.
 func (r *Receiver) Wake(now des.Time) error {
-	r.card.CPU.disturb(now)
+	r.card.CPU.disturb()
 	if r.ending {
 		return nil
 	}
@@ -181,6 +181,7 @@ func (r *Receiver) copy(n int) {
 }
 
 func (r *Receiver) streamDone(now des.Time) error {
+	r.card.CPU.disturb()
 	f, addr, part := r.f, r.addr, r.part
 	r.copy(part)
 	r.running, r.armed = false, false
@@ -246,7 +247,7 @@ func (r *Receiver) discard(f *Frame) error {
 
 // Handle ends a discarded frame. It is for the engine to call.
 func (r *Receiver) Handle(now des.Time, _ uint64) error {
-	r.card.CPU.disturb(now)
+	r.card.CPU.disturb()
 	f := r.up.Head()
 	r.ending = true
 	err := r.up.Pop(now)

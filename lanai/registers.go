@@ -246,8 +246,8 @@ func (r *Registers) arm(t *des.Timer, n uint32) error {
 
 // Handle is the interval timer's or the watchdog's end. It is for the engine
 // to call.
-func (r *Registers) Handle(now des.Time, arg uint64) error {
-	r.card.CPU.disturb(now)
+func (r *Registers) Handle(_ des.Time, arg uint64) error {
+	r.card.CPU.disturb()
 	if arg == argInterval {
 		r.raise(IntTime)
 	} else {

@@ -103,6 +103,7 @@ func (s *Sender) piece(smp, last uint32, tail bool) error {
 }
 
 func (s *Sender) streamDone(now des.Time) error {
+	s.card.CPU.disturb()
 	f := s.f
 	s.busy = false
 	// The piece is the frame's last s.bytes; of them f carries some or all.

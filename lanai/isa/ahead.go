@@ -6,6 +6,7 @@ type ahead struct {
 	saved  state
 	at     int // changes before saved
 	ticked int // ticks before saved
+	gen    int // of the loop then
 
 	// The head of a waiting loop of which rounds were skipped, behind saved:
 	// any number of rounds from there leads back to it.
@@ -14,6 +15,7 @@ type ahead struct {
 	park       state
 	parkAt     int
 	parkTicked int
+	parkGen    int
 	length     int64 // of a round, in cycles
 	each       Counters
 	calls      int64 // of a scan, in a round
@@ -29,9 +31,9 @@ type change struct{ addr, was uint32 }
 
 // tick is an instruction for the profile.
 type tick struct {
-	pc                 uint32
-	interlocks, cycles int32 // cycles waited, for each
-	times              int64
+	pc                uint32
+	interlocks, waits int32 // cycles, each time
+	times             int64
 }
 
 const (
@@ -44,8 +46,8 @@ const (
 
 // Ahead is Run for a caller who may have vouched for too much: Back takes the
 // run back to an earlier boundary, as long as no other Run or Ahead was called.
-// Also, nothing but this processor has acted since the run before, unless
-// Forget was called. The run goes up to the boundary to, a loop that waits up
+// Also, neither memory nor devices have changed but by this processor since the
+// run before, unless Forget was called. The run goes up to the boundary to, a loop that waits up
 // to far, in whole rounds, far ≥ to: where it will not be disturbed it costs no
 // more to skip a long time than a short one. The run may end earlier when it
 // cannot remember more. Marks are waited for like device accesses; OnJump is
@@ -57,8 +59,8 @@ func (c *CPU) Ahead(now, to, far int64) (Stop, error) {
 	return c.run(now, to, far)
 }
 
-// Forget tells that something else has acted: memory, devices or what the bus
-// leaves free are not what they were. What Ahead has done so far is done.
+// Forget tells that something else has acted: memory or devices are not what they
+// were. What Ahead has done so far is done.
 func (c *CPU) Forget() {
 	c.loop.reset()
 	a := &c.ahead
@@ -78,18 +80,17 @@ func (c *CPU) save() {
 		a.log, a.tape, a.told = a.log[:0], a.tape[:0], 0
 	}
 	a.on, a.parked = true, false
-	a.saved, a.at, a.ticked = c.state, len(a.log), len(a.tape)
+	a.saved, a.at, a.ticked, a.gen = c.state, len(a.log), len(a.tape), c.loop.gen
 }
 
 // Back takes the last Ahead back to the boundary to, which lies in it, and
 // tells how it has ended there: with what is due at to, but no device access
 // or mark that is not done with.
 func (c *CPU) Back(to int64) (Stop, error) {
-	a := &c.ahead
-	c.loop.reset()
-	from, at, ticked := &a.saved, a.at, a.ticked
+	a, l := &c.ahead, &c.loop
+	from, at, ticked, gen := &a.saved, a.at, a.ticked, a.gen
 	if a.parked && a.park.cycle <= to {
-		from, at, ticked = &a.park, a.parkAt, a.parkTicked
+		from, at, ticked, gen = &a.park, a.parkAt, a.parkTicked, a.parkGen
 	} else {
 		a.parked = false
 	}
@@ -98,8 +99,16 @@ func (c *CPU) Back(to int64) (Stop, error) {
 	}
 	a.log, a.tape = a.log[:at], a.tape[:ticked]
 	c.state = *from
-	if a.parked {
-		c.rounds((min(to, a.parkUntil) - c.cycle) / a.length)
+	switch {
+	case l.gen != gen:
+		l.reset()
+	case a.parked:
+		c.rounds(max(0, min(to, a.parkUntil)-c.cycle) / a.length)
+		if l.armed {
+			c.revisit()
+		}
+	case l.at > at || l.ticked > ticked || l.cycle > c.cycle:
+		l.reset()
 	}
 	return c.run(-1, to, to)
 }
@@ -115,6 +124,7 @@ func (c *CPU) rounds(n int64) {
 	if n > 0 {
 		for _, x := range a.tape[a.parkTicked-a.round : a.parkTicked] {
 			x.times *= n
+			x.waits = 0
 			a.tape = append(a.tape, x)
 		}
 	}
@@ -134,7 +144,7 @@ func (c *Counters) add(n int64, each *Counters) {
 func (a *ahead) commit(p *Profile) {
 	if p != nil {
 		for _, x := range a.tape[a.told:] {
-			p.add(x.pc, int64(x.interlocks), int64(x.cycles), x.times)
+			p.add(x.pc, int64(x.interlocks), int64(x.waits), x.times)
 		}
 	}
 	a.told = len(a.tape)

@@ -240,7 +240,6 @@ func (c *CPU) window(cycle int64) {
 	c.quiet = c.free == nil
 	if !c.quiet {
 		c.until = cycle + int64(len(c.free))
-		c.loop.reset()
 	}
 }
 

@@ -555,6 +555,10 @@ func TestAgainstOracle(t *testing.T) {
 			if ahead && r.IntN(2) == 0 {
 				continue // nothing
 			}
+			if r.IntN(4) == 0 && now < cycles {
+				cpu.Hold(now + 1)
+				continue
+			}
 			cpu.Forget()
 			if r.IntN(3) == 0 {
 				at := r.IntN(oracleBytes) &^ 3

@@ -88,7 +88,7 @@ func (c *CPU) execute(now, to, far int64) (stop Stop, err error) {
 					return Returned, nil
 				}
 				p0, p1, p2, hz = c.p0, c.p1, c.p2, 0
-				if anew && c.quiet && loops {
+				if anew && loops {
 					cycle = c.waits(far)
 				}
 				continue
@@ -309,7 +309,7 @@ func (c *CPU) execute(now, to, far int64) (stop Stop, err error) {
 			if u.x == xBranchRel {
 				to2 += p0
 			}
-			visit = to2 <= p0 && c.quiet && loops
+			visit = to2 <= p0 && loops
 			p2, next = to2, to2+4
 		case xLoad:
 			off := reg[u.rb&63] | u.imm
@@ -435,8 +435,8 @@ func (c *CPU) execute(now, to, far int64) (stop Stop, err error) {
 		p0, p1, p2 = p1, p2, next
 		if visit {
 			visit = false
-			if c.loop.armed && c.loop.p0 != p0 && c.loop.misses < maxMisses {
-				c.loop.misses++
+			if l := &c.loop; l.armed && (l.p0 != p0 || l.nz != nz) && l.misses < maxMisses {
+				l.misses++
 				continue
 			}
 			save()

@@ -2,9 +2,11 @@ package isa
 
 // waiting finds loops that only wait: a taken branch back behind which
 // everything is as it was behind the same branch before. Registers, flags and
-// the addresses in flight are compared, and memory by the log of changes.
+// the addresses in flight are compared, and memory by the log of changes. What
+// the bus leaves free has no say in that, only in how long a round takes.
 type waiting struct {
 	armed  bool // the rest is that of an earlier visit
+	gen    int  // changes with each that is not a round later
 	misses int
 	reg    [NumRegs]uint32
 	p0     uint32 // the instruction behind the branch
@@ -37,7 +39,10 @@ func (c *CPU) visit() bool {
 		if same && c.restored() {
 			a.parked = a.on
 			a.park, a.parkAt, a.parkTicked = c.state, len(a.log), len(a.tape)
-			a.length, a.each, a.round = c.cycle-l.cycle, c.count.Sub(l.count), len(a.tape)-l.ticked
+			a.parkGen = l.gen
+			a.each, a.round = c.count.Sub(l.count), len(a.tape)-l.ticked
+			a.each.Waits = 0
+			a.length = a.each.Cycles() // on a quiet bus
 			a.calls = c.sc.calls - l.calls
 			l.misses = 0
 			return true
@@ -55,17 +60,21 @@ func (c *CPU) visit() bool {
 	l.nz, l.cf, l.vf = c.nz, c.cf, c.vf
 	l.place = c.sc.at
 	l.armed, l.misses = true, 0
+	l.gen++
 	c.revisit()
 	return false
 }
 
-// waits visits, and skips what rounds of a loop that waits there are until the
-// boundary far. It tells the boundary behind them.
+// waits visits, and where the bus is quiet skips what rounds of a loop that waits
+// there are until the boundary far. It tells the boundary behind them.
 func (c *CPU) waits(far int64) int64 {
 	if c.visit() {
 		a := &c.ahead
-		a.parkUntil = min(far, c.until)
-		c.rounds((a.parkUntil - c.cycle) / a.length)
+		a.parkUntil = c.cycle
+		if c.quiet {
+			a.parkUntil = min(far, c.until)
+			c.rounds((a.parkUntil - c.cycle) / a.length)
+		}
 		c.revisit()
 	}
 	return c.cycle
