@@ -76,7 +76,7 @@ type CPU struct {
 
 	mem       []byte
 	rights    Rights
-	pages     []*[pageWords]op
+	pages     []*page
 	stackLow  uint32
 	stackHigh uint32
 	watchdog  int64
@@ -100,7 +100,7 @@ type state struct {
 	p0, p1, p2 uint32 // the instruction, and the two that follow
 	nz         uint32 // result by which N and Z go
 	cf, vf     uint32
-	hz         uint64 // what the last instruction left to wait for
+	hz         uint32 // what the last instruction left to wait for
 
 	cycle   int64
 	begun   bool  // an instruction is in progress at cycle
@@ -129,7 +129,7 @@ func New(mem []byte) (*CPU, error) {
 	for i := range c.rights {
 		c.rights[i] = All
 	}
-	c.pages = make([]*[pageWords]op, (len(mem)+pageWords*wordSize-1)/(pageWords*wordSize))
+	c.pages = make([]*page, (len(mem)+pageWords*wordSize-1)/(pageWords*wordSize))
 	c.Reset(0, 0)
 	return c, nil
 }

@@ -47,30 +47,48 @@ const (
 	hPart                       // keeps the load/store unit
 )
 
-// unitHazard is the bit of op.uses and of the pending hazards that stands for
-// the load/store unit; the others stand for registers.
-const unitHazard = 1 << 32
+// unitHazard is the bit of op.uses and op.leaves that stands for the load/store
+// unit; the others stand for registers, of which the first is never waited for.
+const unitHazard = 1 << 0
 
-// op is a decoded instruction, as the interpreter wants it. The second operand
-// or offset is reg[rb] | imm, of which one is zero.
+// op is a decoded instruction, as the interpreter wants it, in 32 bytes. The
+// second operand or offset is reg[rb] | imm, of which one is zero.
 type op struct {
-	uses       uint64
-	leaves     uint64 // what it leaves to wait for
+	uses       uint32
+	leaves     uint32 // what it leaves to wait for
 	word       uint32
 	imm        uint32
 	x          code
 	how        uint8
 	rd, ra, rb uint8
 	cond       uint8
-	size       uint8 // of an access: 1, 2, 4; 0x40: sign-extend; 0: entry not filled
+	size       uint8 // of an access: 1, 2, 4; 0x40: sign-extend
 	sub        uint8 // which count, or index operation
 	need       uint8 // memory-bus accesses: 1, with a load or store 2
+	_          [7]uint8
+}
+
+// page is decoded instructions, each of the word that it says.
+type page [pageWords]op
+
+// page makes the decoded instructions of the page that holds pc, of zeros as
+// long as nobody has fetched them.
+func (c *CPU) page(pc uint32) *page {
+	p := c.pages[pc>>pageShift]
+	if p == nil {
+		p = new(page)
+		p[0].fill(0)
+		for i := 1; i < len(p); i++ {
+			p[i] = p[0]
+		}
+		c.pages[pc>>pageShift] = p
+	}
+	return p
 }
 
 const (
 	sizeMask  = 7
 	signed    = 0x40
-	filled    = 0x80
 	sink      = 32 // register that swallows what is written to r0 and r1
 	pcResult  = 33 // register that takes results for pc
 	numSlots  = 64 // a power of two, so that an index needs no check
@@ -91,7 +109,7 @@ func target(r uint8) uint8 {
 // fill decodes a word.
 func (u *op) fill(word uint32) {
 	i := Decode(word)
-	*u = op{word: word, imm: i.Imm, size: filled, cond: uint8(i.Cond), need: 1}
+	*u = op{word: word, imm: i.Imm, cond: uint8(i.Cond), need: 1}
 	reads := func(rs ...uint8) {
 		for _, r := range rs {
 			u.uses |= 1 << r
@@ -157,7 +175,6 @@ func (u *op) access(i *Instr, reads func(...uint8), result func(uint8)) {
 	u.x = xLoad
 	u.how |= hMem
 	u.need = 2
-	u.uses |= unitHazard
 	u.size |= i.Bytes
 	if i.Mode != Absolute {
 		u.ra = i.Rs1
@@ -183,7 +200,7 @@ func (u *op) access(i *Instr, reads func(...uint8), result func(uint8)) {
 		}
 		if i.Op >= ShiftLogical {
 			// The shift's bits are those of the width: it is a word.
-			u.size = filled | 4
+			u.size = 4
 		}
 	}
 	if i.PartWord {
@@ -202,6 +219,7 @@ func (u *op) access(i *Instr, reads func(...uint8), result func(uint8)) {
 	if u.how&hWrite != 0 && i.Rs1 == SP {
 		u.how |= hSP
 	}
+	u.uses |= unitHazard
 	if u.how&hPart != 0 {
 		u.leaves = unitHazard
 	}

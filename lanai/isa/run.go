@@ -51,34 +51,21 @@ func (c *CPU) execute(now, to, far int64) (stop Stop, err error) {
 		hz         = c.hz
 		cycle      = c.cycle
 		held       = c.begun || c.ready // the instruction is half-way
-		fast       = int64(0)           // boundary up to which the bus leaves everything
-		free       []uint8              // else what it leaves from cycle base on, up to to
+		fast       = int64(0)           // boundary up to which the bus leaves everything; 0 while held
+		free       []uint8              // else what it leaves from cycle base on, up to to; nil while held
 		base       int64
-		instrs     int64
-		accesses   int64
-		interlocks int64
-		jumps      int64
-		waits      int64
+		decoded    *page
+		decodedAt  = ^uint32(0) // the page's number
+		count      = &c.count
 		profile    = c.Profile
 		loops      = c.OnJump == nil && !c.StepLoops
 		visit      = false
 	)
-	save := func() {
-		c.p0, c.p1, c.p2 = p0, p1, p2
-		c.nz, c.cf, c.vf = nz, cf, vf
-		c.hz, c.cycle = hz, cycle
-		c.count.Instructions += instrs
-		c.count.Accesses += accesses
-		c.count.Interlocks += interlocks
-		c.count.Waits += waits
-		c.count.Jumps += jumps
-		instrs, accesses, interlocks, waits, jumps = 0, 0, 0, 0, 0
-	}
 	for {
 		// The instruction's word, and what it was decoded to.
 		g := p0 >> granuleShift
 		if int(g) >= len(rights) || rights[g]&Execute == 0 || p0&3 != 0 {
-			save()
+			c.stand(p0, p1, p2, nz, cf, vf, hz, cycle)
 			if p0 == ReturnAddress {
 				if c.scan == nil {
 					return Returned, nil
@@ -113,13 +100,11 @@ func (c *CPU) execute(now, to, far int64) (stop Stop, err error) {
 			}
 			return Faulted, c.badFetch(cycle)
 		}
-		page := c.pages[p0>>pageShift]
-		if page == nil {
-			page = new([pageWords]op)
-			c.pages[p0>>pageShift] = page
+		if p0>>pageShift != decodedAt {
+			decodedAt, decoded = p0>>pageShift, c.page(p0)
 		}
-		u := &page[p0>>2&(pageWords-1)]
-		if w := binary.BigEndian.Uint32(mem[p0:]); u.word != w || u.size == 0 {
+		u := &decoded[p0>>2&(pageWords-1)]
+		if w := binary.BigEndian.Uint32(mem[p0:]); u.word != w {
 			u.fill(w)
 		}
 
@@ -130,8 +115,9 @@ func (c *CPU) execute(now, to, far int64) (stop Stop, err error) {
 			stalled = 1
 			end++
 		}
-		if end > fast || held {
-			if i := end - 1 - base; !held && uint64(i) < uint64(len(free)) {
+	again:
+		if end > fast {
+			if i := end - 1 - base; uint64(i) < uint64(len(free)) {
 				got := free[i]
 				for got < u.need {
 					if i++; uint64(i) >= uint64(len(free)) {
@@ -141,22 +127,27 @@ func (c *CPU) execute(now, to, far int64) (stop Stop, err error) {
 				}
 				waited = base + i + 1 - end
 				end += waited
-				interlocks += stalled
-				waits += waited
+				count.Interlocks += stalled
+				count.Waits += waited
 				goto timed
 			}
 		slow:
 			if !held {
 				if cycle >= to {
-					save()
+					c.stand(p0, p1, p2, nz, cf, vf, hz, cycle)
 					return Boundary, nil
+				}
+				if at := end - 1; at < to && (at >= c.until || at < c.base) {
+					c.window(at)
+					fast, free, base = c.leaves(at, to)
+					goto again
 				}
 				c.got, c.waited, c.wait, c.stalled = 0, 0, stalled, stalled
 				c.begun = true
 			}
 			if !c.ready {
 				var ended bool
-				save()
+				c.stand(p0, p1, p2, nz, cf, vf, hz, cycle)
 				if cycle, ended = c.pass(cycle, to, u.need); !ended {
 					c.cycle = cycle
 					return Boundary, nil
@@ -166,15 +157,9 @@ func (c *CPU) execute(now, to, far int64) (stop Stop, err error) {
 			stalled, waited = c.stalled, c.waited
 			held = false
 			c.begun, c.ready, c.got, c.waited = false, false, 0, 0
-			fast, free, base = 0, nil, 0
-			if c.quiet {
-				fast = min(to, c.until)
-			} else if cycle < min(to, c.until) && cycle >= c.base {
-				base = cycle
-				free = c.free[cycle-c.base : min(to, c.until)-c.base]
-			}
+			fast, free, base = c.leaves(cycle, to)
 		} else {
-			interlocks += stalled
+			count.Interlocks += stalled
 		}
 	timed:
 		// Its effects, at boundary end.
@@ -185,7 +170,7 @@ func (c *CPU) execute(now, to, far int64) (stop Stop, err error) {
 		case xLog:
 			if c.OnMark != nil {
 				cycle = end
-				save()
+				c.stand(p0, p1, p2, nz, cf, vf, hz, cycle)
 				if c.ahead.on {
 					if end != now {
 						c.await(stalled, waited)
@@ -343,7 +328,7 @@ func (c *CPU) execute(now, to, far int64) (stop Stop, err error) {
 				// processor, so everything is told where it stands first, and
 				// the caller has to vouch anew afterwards.
 				cycle = end
-				save()
+				c.stand(p0, p1, p2, nz, cf, vf, hz, cycle)
 				var wait bool
 				if v, wait, err = c.deviceLoad(addr, u, end, now); err != nil {
 					return Faulted, err
@@ -360,7 +345,7 @@ func (c *CPU) execute(now, to, far int64) (stop Stop, err error) {
 				reg[target(u.ra)&63] = back
 			}
 			reg[u.rd&63] = v
-			accesses++
+			count.Accesses++
 		case xStore:
 			off := reg[u.rb&63] | u.imm
 			base := reg[u.ra&63]
@@ -387,7 +372,7 @@ func (c *CPU) execute(now, to, far int64) (stop Stop, err error) {
 				}
 			} else {
 				cycle = end
-				save()
+				c.stand(p0, p1, p2, nz, cf, vf, hz, cycle)
 				if wait, err := c.deviceStore(addr, v, u, end, now); err != nil {
 					return Faulted, err
 				} else if wait {
@@ -401,10 +386,10 @@ func (c *CPU) execute(now, to, far int64) (stop Stop, err error) {
 			if u.how&hWrite != 0 {
 				reg[target(u.ra)&63] = back
 			}
-			accesses++
+			count.Accesses++
 		default:
 			cycle = end
-			save()
+			c.stand(p0, p1, p2, nz, cf, vf, hz, cycle)
 			return Faulted, c.raise(ErrUndefined, u.word, "", 0, 0, end)
 		}
 		if u.how&(hPC|hSP) != 0 {
@@ -414,14 +399,14 @@ func (c *CPU) execute(now, to, far int64) (stop Stop, err error) {
 			case u.how&hPC != 0:
 				p2 = reg[pcResult]
 				next = p2 + 4
-				jumps++
+				count.Jumps++
 				if c.OnJump != nil {
 					c.OnJump(p2, end)
 				}
 			}
 			if u.how&hSP != 0 && c.stackHigh != 0 && (reg[SP] < c.stackLow || reg[SP] > c.stackHigh) {
 				cycle = end
-				save()
+				c.stand(p0, p1, p2, nz, cf, vf, hz, cycle)
 				return Faulted, c.raise(ErrStack, u.word, "", reg[SP], 0, end)
 			}
 		}
@@ -430,7 +415,7 @@ func (c *CPU) execute(now, to, far int64) (stop Stop, err error) {
 			to, far, fast, free = end, end, 0, nil
 		}
 		hz = u.leaves
-		instrs++
+		count.Instructions++
 		cycle = end
 		p0, p1, p2 = p1, p2, next
 		if visit {
@@ -439,8 +424,28 @@ func (c *CPU) execute(now, to, far int64) (stop Stop, err error) {
 				l.misses++
 				continue
 			}
-			save()
+			c.stand(p0, p1, p2, nz, cf, vf, hz, cycle)
 			cycle = c.waits(far)
 		}
 	}
+}
+
+// leaves is what the window leaves to the processor from a cycle on, not beyond
+// the boundary to: everything up to a boundary, or what is listed.
+func (c *CPU) leaves(cycle, to int64) (fast int64, free []uint8, base int64) {
+	to = min(to, c.until)
+	switch {
+	case cycle < c.base || cycle >= to:
+		return 0, nil, 0
+	case c.quiet:
+		return to, nil, 0
+	}
+	return 0, c.free[cycle-c.base : to-c.base], cycle
+}
+
+// stand writes back what execute has in variables.
+func (c *CPU) stand(p0, p1, p2, nz, cf, vf uint32, hz uint32, cycle int64) {
+	c.p0, c.p1, c.p2 = p0, p1, p2
+	c.nz, c.cf, c.vf = nz, cf, vf
+	c.hz, c.cycle = hz, cycle
 }
