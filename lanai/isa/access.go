@@ -54,9 +54,15 @@ func (c *CPU) deviceStore(addr, v uint32, u *op, end, now int64) (wait bool, err
 	return false, err
 }
 
-// await keeps the instruction, which has had all its cycles, until the run goes
-// on at its time.
-func (c *CPU) await(stalled, waited int64) {
-	c.ready = true
-	c.stalled, c.waited = stalled, waited
+// address is that of an access that is not simply at base and offset, and what
+// its base register becomes where it is written back.
+func (c *CPU) address(u *op, cf uint32) (addr, back uint32) {
+	base, off := c.reg[u.ra&63], c.reg[u.rb&63]|u.imm
+	if u.how&hIndexALU != 0 {
+		off = combine(Op(u.sub), base, c.reg[u.rb&63], cf) - base
+	}
+	if u.how&hPost != 0 {
+		return base, base + off
+	}
+	return base + off, base + off
 }

@@ -46,8 +46,8 @@ const (
 
 // Ahead is Run for a caller who may have vouched for too much: Back takes the
 // run back to an earlier boundary, as long as no other Run or Ahead was called.
-// Also, neither memory nor devices have changed but by this processor since the
-// run before, unless Forget was called. The run goes up to the boundary to, a loop that waits up
+// Also, neither memory nor devices nor rights have changed but by this processor
+// since the run before, unless Forget was called. The run goes up to the boundary to, a loop that waits up
 // to far, in whole rounds, far ≥ to: where it will not be disturbed it costs no
 // more to skip a long time than a short one. The run may end earlier when it
 // cannot remember more. Marks are waited for like device accesses; OnJump is
@@ -62,6 +62,7 @@ func (c *CPU) Ahead(now, to, far int64) (Stop, error) {
 // Forget tells that something else has acted: memory or devices are not what they
 // were. What Ahead has done so far is done.
 func (c *CPU) Forget() {
+	c.renew()
 	c.loop.reset()
 	a := &c.ahead
 	a.on, a.parked = false, false
@@ -87,6 +88,7 @@ func (c *CPU) save() {
 // tells how it has ended there: with what is due at to, but no device access
 // or mark that is not done with.
 func (c *CPU) Back(to int64) (Stop, error) {
+	c.renew()
 	a, l := &c.ahead, &c.loop
 	from, at, ticked, gen := &a.saved, a.at, a.ticked, a.gen
 	if a.parked && a.park.cycle <= to {

@@ -77,12 +77,14 @@ type CPU struct {
 	mem       []byte
 	rights    Rights
 	pages     []*page
+	epoch     uint32
 	stackLow  uint32
 	stackHigh uint32
 	watchdog  int64
 
 	state
 
+	x      running
 	steady Steady
 	free   []uint8 // the window: from cycle base on
 	base   int64
@@ -130,6 +132,7 @@ func New(mem []byte) (*CPU, error) {
 		c.rights[i] = All
 	}
 	c.pages = make([]*page, (len(mem)+pageWords*wordSize-1)/(pageWords*wordSize))
+	c.epoch = 1
 	c.Reset(0, 0)
 	return c, nil
 }

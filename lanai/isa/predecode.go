@@ -28,9 +28,7 @@ const (
 	xSelect
 	xCount // population, leading and trailing zeros
 	xSetCond
-	xBranch    // always
-	xBranchIf  // absolute
-	xBranchRel // relative
+	xBranch
 	xLoad
 	xStore
 )
@@ -40,7 +38,7 @@ const (
 	hCond     uint8 = 1 << iota // execute if cond holds
 	hPC                         // the result goes into pc
 	hSP                         // sp is written
-	hMem                        // a load or store
+	hRelative                   // the target is an offset
 	hPost                       // the base is the address
 	hWrite                      // base register written back
 	hIndexALU                   // RRM with another operation than add
@@ -54,6 +52,7 @@ const unitHazard = 1 << 0
 // op is a decoded instruction, as the interpreter wants it, in 32 bytes. The
 // second operand or offset is reg[rb] | imm, of which one is zero.
 type op struct {
+	epoch      uint32 // in which it is valid
 	uses       uint32
 	leaves     uint32 // what it leaves to wait for
 	word       uint32
@@ -65,25 +64,53 @@ type op struct {
 	size       uint8 // of an access: 1, 2, 4; 0x40: sign-extend
 	sub        uint8 // which count, or index operation
 	need       uint8 // memory-bus accesses: 1, with a load or store 2
-	_          [7]uint8
 }
 
 // page is decoded instructions, each of the word that it says.
 type page [pageWords]op
 
-// page makes the decoded instructions of the page that holds pc, of zeros as
-// long as nobody has fetched them.
-func (c *CPU) page(pc uint32) *page {
+// fetch makes the decoded instruction at pc valid for the present epoch, and
+// returns its page; nil when pc is not to be executed.
+func (c *CPU) fetch(pc uint32) *page {
+	g := pc >> granuleShift
+	if int(g) >= len(c.rights) || c.rights[g]&Execute == 0 || pc&3 != 0 {
+		return nil
+	}
 	p := c.pages[pc>>pageShift]
 	if p == nil {
 		p = new(page)
-		p[0].fill(0)
-		for i := 1; i < len(p); i++ {
-			p[i] = p[0]
-		}
 		c.pages[pc>>pageShift] = p
 	}
+	u := &p[pc>>2&(pageWords-1)]
+	if w := loadWord(c.mem, pc); u.word != w || u.epoch == 0 {
+		u.fill(w)
+	}
+	u.epoch = c.epoch
 	return p
+}
+
+// renew begins an epoch: what has been decoded has to be compared with memory,
+// and with what may be executed, as it is fetched next.
+func (c *CPU) renew() {
+	if c.epoch++; c.epoch != 0 {
+		return
+	}
+	for _, p := range c.pages {
+		if p == nil {
+			continue
+		}
+		for i := range p {
+			p[i].epoch = 0
+		}
+	}
+	c.epoch = 1
+}
+
+// rewritten tells that the processor itself changes the word around addr.
+func (c *CPU) rewritten(addr uint32) {
+	if p := c.pages[addr>>pageShift]; p != nil {
+		p[addr>>2%pageWords].epoch = 0
+	}
 }
 
 const (
@@ -159,13 +186,14 @@ func (u *op) fill(word uint32) {
 	case MoveImm:
 		u.x = xAdd
 		result(i.Rd)
-	case Branch:
-		u.x = xBranchIf
-		if i.Cond == Always {
-			u.x = xBranch
+	case Branch, BranchRelative:
+		u.x = xBranch
+		if i.Cond != Always {
+			u.how |= hCond
 		}
-	case BranchRelative:
-		u.x = xBranchRel
+		if i.Kind == BranchRelative {
+			u.how |= hRelative
+		}
 	case Load, LoadIndex, Store, StoreIndex:
 		u.access(&i, reads, result)
 	}
@@ -173,7 +201,6 @@ func (u *op) fill(word uint32) {
 
 func (u *op) access(i *Instr, reads func(...uint8), result func(uint8)) {
 	u.x = xLoad
-	u.how |= hMem
 	u.need = 2
 	u.size |= i.Bytes
 	if i.Mode != Absolute {

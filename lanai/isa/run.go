@@ -2,6 +2,7 @@ package isa
 
 import (
 	"encoding/binary"
+	mathbits "math/bits"
 )
 
 // Run executes up to the boundary to, which the caller vouches for: until then
@@ -24,7 +25,8 @@ func (c *CPU) run(now, to, far int64) (Stop, error) {
 	}
 	c.steady, _ = c.Devices.(Steady)
 	c.base, c.until, c.quiet, c.free = 0, 0, false, nil
-	stop, err := c.execute(now, min(to, c.watchdog), min(far, c.watchdog))
+	c.x = running{now: now, to: min(to, c.watchdog), far: min(far, c.watchdog), page: ^uint32(0), loops: c.OnJump == nil && !c.StepLoops}
+	stop, err := c.execute()
 	if err == nil && stop == Boundary && c.cycle >= c.watchdog && to > c.watchdog {
 		// The instruction in progress would end behind the bound.
 		var word uint32
@@ -39,199 +41,124 @@ func (c *CPU) run(now, to, far int64) (Stop, error) {
 	return stop, err
 }
 
+// running is what Run and Ahead were told, and how it stands with what they were.
+type running struct {
+	now, to, far int64
+
+	fast  int64   // boundary up to which the bus leaves everything; 0 while an instruction is half-way
+	free  []uint8 // else what it leaves from cycle base on, up to to; nil while one is
+	base  int64
+	loops bool // those that wait are skipped
+	visit bool // the instruction is a taken branch back
+
+	decoded *page
+	page    uint32 // its number
+}
+
+// stop makes the run end at the boundary cycle.
+func (x *running) stop(cycle int64) { x.to, x.far, x.fast, x.free = cycle, cycle, 0, nil }
+
 // execute is the interpreter's loop. What changes with every instruction lives
-// in local variables, written back on the way out.
-func (c *CPU) execute(now, to, far int64) (stop Stop, err error) {
+// in local variables, written back by stand; there are few enough of them for
+// registers.
+func (c *CPU) execute() (Stop, error) {
 	var (
-		mem        = c.mem
-		rights     = c.rights
-		reg        = &c.reg
 		p0, p1, p2 = c.p0, c.p1, c.p2
 		nz, cf, vf = c.nz, c.cf, c.vf
 		hz         = c.hz
 		cycle      = c.cycle
-		held       = c.begun || c.ready // the instruction is half-way
-		fast       = int64(0)           // boundary up to which the bus leaves everything; 0 while held
-		free       []uint8              // else what it leaves from cycle base on, up to to; nil while held
-		base       int64
-		decoded    *page
-		decodedAt  = ^uint32(0) // the page's number
-		count      = &c.count
-		profile    = c.Profile
-		loops      = c.OnJump == nil && !c.StepLoops
-		visit      = false
 	)
 	for {
-		// The instruction's word, and what it was decoded to.
-		g := p0 >> granuleShift
-		if int(g) >= len(rights) || rights[g]&Execute == 0 || p0&3 != 0 {
-			c.stand(p0, p1, p2, nz, cf, vf, hz, cycle)
-			if p0 == ReturnAddress {
-				if c.scan == nil {
-					return Returned, nil
+		// The instruction, and what it was decoded to.
+		at := mathbits.RotateLeft32(p0, -2) // its number, other than any where it is misaligned
+		if at/pageWords != c.x.page || c.x.decoded[at%pageWords].epoch != c.epoch {
+			if c.x.decoded = c.fetch(p0); c.x.decoded == nil {
+				c.x.page = ^uint32(0)
+				c.stand(p0, p1, p2, nz, cf, vf, hz, cycle)
+				if again, stop, err := c.unfetched(); !again {
+					return stop, err
 				}
-				more, anew := c.another()
-				if !more {
-					return Returned, nil
-				}
-				p0, p1, p2, hz = c.p0, c.p1, c.p2, 0
-				if anew && loops {
-					cycle = c.waits(far)
-				}
+				p0, p1, p2, hz, cycle = c.p0, c.p1, c.p2, 0, c.cycle
 				continue
 			}
-			if c.Gates != nil && p0&3 == 0 && int(g) < len(rights) && !c.begun && !c.ready {
-				if cycle > now {
-					return Device, nil
-				}
-				if err := c.Gates.Cross(p0); err != nil {
-					return Faulted, c.raise(err, 0, "fetch", p0, wordSize, cycle)
-				}
-				rights, p0, p1, p2 = c.rights, c.p0, c.p1, c.p2
-				if g = p0 >> granuleShift; int(g) >= len(rights) || rights[g]&Execute == 0 {
-					return Faulted, c.badFetch(cycle)
-				}
-				// What Cross did may have changed what the caller vouches for.
-				c.Forget()
-				return Boundary, nil
-			}
-			if cycle >= to && !c.ready {
-				return Boundary, nil
-			}
-			return Faulted, c.badFetch(cycle)
+			c.x.page = at / pageWords
 		}
-		if p0>>pageShift != decodedAt {
-			decodedAt, decoded = p0>>pageShift, c.page(p0)
-		}
-		u := &decoded[p0>>2&(pageWords-1)]
-		if w := binary.BigEndian.Uint32(mem[p0:]); u.word != w {
-			u.fill(w)
-		}
+		u := &c.x.decoded[at%pageWords]
 
 		// Its cycles.
-		var stalled, waited int64
-		end := cycle + 1
+		end, stalled := cycle+1, int64(0)
 		if hz&u.uses != 0 {
-			stalled = 1
-			end++
+			end, stalled = cycle+2, 1
 		}
-	again:
-		if end > fast {
-			if i := end - 1 - base; uint64(i) < uint64(len(free)) {
-				got := free[i]
-				for got < u.need {
-					if i++; uint64(i) >= uint64(len(free)) {
-						goto slow
-					}
-					got += free[i]
-				}
-				waited = base + i + 1 - end
-				end += waited
-				count.Interlocks += stalled
-				count.Waits += waited
-				goto timed
-			}
-		slow:
-			if !held {
-				if cycle >= to {
-					c.stand(p0, p1, p2, nz, cf, vf, hz, cycle)
-					return Boundary, nil
-				}
-				if at := end - 1; at < to && (at >= c.until || at < c.base) {
-					c.window(at)
-					fast, free, base = c.leaves(at, to)
-					goto again
-				}
-				c.got, c.waited, c.wait, c.stalled = 0, 0, stalled, stalled
-				c.begun = true
-			}
-			if !c.ready {
-				var ended bool
-				c.stand(p0, p1, p2, nz, cf, vf, hz, cycle)
-				if cycle, ended = c.pass(cycle, to, u.need); !ended {
-					c.cycle = cycle
-					return Boundary, nil
-				}
-			}
-			c.cycle, end = cycle, cycle
-			stalled, waited = c.stalled, c.waited
-			held = false
-			c.begun, c.ready, c.got, c.waited = false, false, 0, 0
-			fast, free, base = c.leaves(cycle, to)
+		if end <= c.x.fast {
+			c.count.Interlocks += stalled
+			c.stalled, c.waited = stalled, 0
 		} else {
-			count.Interlocks += stalled
+			i := end - 1 - c.x.base
+			got := uint8(0)
+			for uint64(i) < uint64(len(c.x.free)) {
+				if got += c.x.free[i]; got >= u.need {
+					break
+				}
+				i++
+			}
+			if got >= u.need {
+				w := c.x.base + i + 1 - end
+				end += w
+				c.count.Interlocks += stalled
+				c.count.Waits += w
+				c.stalled, c.waited = stalled, w
+			} else {
+				c.stand(p0, p1, p2, nz, cf, vf, hz, cycle)
+				var ended bool
+				if end, ended = c.meet(u); !ended {
+					return Boundary, nil
+				}
+			}
 		}
-	timed:
-		// Its effects, at boundary end.
-		reg[PC] = p0
-		next := p2 + 4
+		cycle = end
+
+		// Its effects, at that boundary.
+		c.reg[PC] = p0
+		if u.how&hCond != 0 && !holds(u.cond, nz, cf, vf) {
+			p0, p1, p2 = p1, p2, p2+4
+			goto done
+		}
 		switch u.x {
 		case xNop:
 		case xLog:
 			if c.OnMark != nil {
-				cycle = end
 				c.stand(p0, p1, p2, nz, cf, vf, hz, cycle)
 				if c.ahead.on {
-					if end != now {
-						c.await(stalled, waited)
+					if cycle != c.x.now {
+						c.ready = true
 						return Device, nil
 					}
-					to, fast, free = end, 0, nil
+					c.x.stop(cycle)
 				}
-				c.OnMark(Mark{Number: int(u.imm), PC: p0, Cycle: end})
+				c.OnMark(Mark{Number: int(u.imm), PC: p0, Cycle: cycle})
 				c.Forget()
 			}
 		case xAdd:
-			if u.how&hCond == 0 || holds(u.cond, nz, cf, vf) {
-				reg[u.rd&63] = reg[u.ra&63] + (reg[u.rb&63] | u.imm)
-			} else {
-				goto done
-			}
+			c.reg[u.rd&63] = c.reg[u.ra&63] + (c.reg[u.rb&63] | u.imm)
 		case xAddC:
-			if u.how&hCond != 0 && !holds(u.cond, nz, cf, vf) {
-				goto done
-			}
-			reg[u.rd&63] = reg[u.ra&63] + (reg[u.rb&63] | u.imm) + cf
+			c.reg[u.rd&63] = c.reg[u.ra&63] + (c.reg[u.rb&63] | u.imm) + cf
 		case xSub:
-			if u.how&hCond != 0 && !holds(u.cond, nz, cf, vf) {
-				goto done
-			}
-			reg[u.rd&63] = reg[u.ra&63] - (reg[u.rb&63] | u.imm)
+			c.reg[u.rd&63] = c.reg[u.ra&63] - (c.reg[u.rb&63] | u.imm)
 		case xSubB:
-			if u.how&hCond != 0 && !holds(u.cond, nz, cf, vf) {
-				goto done
-			}
-			reg[u.rd&63] = reg[u.ra&63] + ^(reg[u.rb&63] | u.imm) + cf
+			c.reg[u.rd&63] = c.reg[u.ra&63] + ^(c.reg[u.rb&63] | u.imm) + cf
 		case xAnd:
-			if u.how&hCond != 0 && !holds(u.cond, nz, cf, vf) {
-				goto done
-			}
-			reg[u.rd&63] = reg[u.ra&63] & (reg[u.rb&63] | u.imm)
+			c.reg[u.rd&63] = c.reg[u.ra&63] & (c.reg[u.rb&63] | u.imm)
 		case xOr:
-			if u.how&hCond != 0 && !holds(u.cond, nz, cf, vf) {
-				goto done
-			}
-			reg[u.rd&63] = reg[u.ra&63] | reg[u.rb&63] | u.imm
+			c.reg[u.rd&63] = c.reg[u.ra&63] | (c.reg[u.rb&63] | u.imm)
 		case xXor:
-			if u.how&hCond != 0 && !holds(u.cond, nz, cf, vf) {
-				goto done
-			}
-			reg[u.rd&63] = reg[u.ra&63] ^ (reg[u.rb&63] | u.imm)
+			c.reg[u.rd&63] = c.reg[u.ra&63] ^ (c.reg[u.rb&63] | u.imm)
 		case xShift:
-			if u.how&hCond != 0 && !holds(u.cond, nz, cf, vf) {
-				goto done
-			}
-			reg[u.rd&63] = shift(reg[u.ra&63], reg[u.rb&63]|u.imm)
+			c.reg[u.rd&63] = shift(c.reg[u.ra&63], (c.reg[u.rb&63] | u.imm))
 		case xShiftA:
-			if u.how&hCond != 0 && !holds(u.cond, nz, cf, vf) {
-				goto done
-			}
-			reg[u.rd&63] = shiftArithmetic(reg[u.ra&63], reg[u.rb&63]|u.imm)
+			c.reg[u.rd&63] = shiftArithmetic(c.reg[u.ra&63], (c.reg[u.rb&63] | u.imm))
 		case xAddF, xAddCF, xSubF, xSubBF:
-			if u.how&hCond != 0 && !holds(u.cond, nz, cf, vf) {
-				goto done
-			}
-			a, b, in := reg[u.ra&63], reg[u.rb&63]|u.imm, cf
+			a, b, in := c.reg[u.ra&63], c.reg[u.rb&63]|u.imm, cf
 			switch u.x {
 			case xAddF:
 				in = 0
@@ -241,84 +168,67 @@ func (c *CPU) execute(now, to, far int64) (stop Stop, err error) {
 				b = ^b
 			}
 			nz, cf, vf = adder(a, b, in)
-			reg[u.rd&63] = nz
+			c.reg[u.rd&63] = nz
 		case xAndF:
-			if u.how&hCond != 0 && !holds(u.cond, nz, cf, vf) {
-				goto done
-			}
-			nz, cf, vf = reg[u.ra&63]&(reg[u.rb&63]|u.imm), 0, 0
-			reg[u.rd&63] = nz
+			nz, cf, vf = c.reg[u.ra&63]&(c.reg[u.rb&63]|u.imm), 0, 0
+			c.reg[u.rd&63] = nz
 		case xOrF:
-			if u.how&hCond != 0 && !holds(u.cond, nz, cf, vf) {
-				goto done
-			}
-			nz, cf, vf = reg[u.ra&63]|reg[u.rb&63]|u.imm, 0, 0
-			reg[u.rd&63] = nz
+			nz, cf, vf = c.reg[u.ra&63]|c.reg[u.rb&63]|u.imm, 0, 0
+			c.reg[u.rd&63] = nz
 		case xXorF:
-			if u.how&hCond != 0 && !holds(u.cond, nz, cf, vf) {
-				goto done
-			}
-			nz, cf, vf = reg[u.ra&63]^(reg[u.rb&63]|u.imm), 0, 0
-			reg[u.rd&63] = nz
+			nz, cf, vf = c.reg[u.ra&63]^(c.reg[u.rb&63]|u.imm), 0, 0
+			c.reg[u.rd&63] = nz
 		case xShiftF, xShiftAF:
-			if u.how&hCond != 0 && !holds(u.cond, nz, cf, vf) {
-				goto done
-			}
-			a, b := reg[u.ra&63], reg[u.rb&63]|u.imm
+			a, b := c.reg[u.ra&63], c.reg[u.rb&63]|u.imm
 			if u.x == xShiftF {
 				nz = shift(a, b)
 			} else {
 				nz = shiftArithmetic(a, b)
 			}
 			cf, vf = shiftCarry(a, b), 0
-			reg[u.rd&63] = nz
+			c.reg[u.rd&63] = nz
 		case xSelect:
 			if holds(u.cond, nz, cf, vf) {
-				reg[u.rd&63] = reg[u.ra&63]
+				c.reg[u.rd&63] = c.reg[u.ra&63]
 			} else {
-				reg[u.rd&63] = reg[u.rb&63]
+				c.reg[u.rd&63] = c.reg[u.rb&63]
 			}
 		case xCount:
-			reg[u.rd&63] = countBits(Kind(u.sub), reg[u.ra&63])
+			c.reg[u.rd&63] = countBits(Kind(u.sub), c.reg[u.ra&63])
 		case xSetCond:
 			v := uint32(0)
 			if holds(u.cond, nz, cf, vf) {
 				v = 1
 			}
-			reg[u.rd&63] = v
-		case xBranch, xBranchIf, xBranchRel:
-			if u.x != xBranch && !holds(u.cond, nz, cf, vf) {
-				goto done
+			c.reg[u.rd&63] = v
+		case xBranch:
+			target := u.imm
+			if u.how&hRelative != 0 {
+				target += p0
 			}
-			to2 := u.imm
-			if u.x == xBranchRel {
-				to2 += p0
-			}
-			visit = to2 <= p0 && loops
-			p2, next = to2, to2+4
+			c.x.visit = target <= p0 && c.x.loops
+			p0, p1, p2 = p1, target, target+4
+			goto done
 		case xLoad:
-			off := reg[u.rb&63] | u.imm
-			base := reg[u.ra&63]
-			if u.how&hIndexALU != 0 {
-				off = combine(Op(u.sub), base, reg[u.rb&63], cf) - base
-			}
-			addr := base + off
-			back := addr
-			if u.how&hPost != 0 {
-				addr = base
+			var back uint32
+			addr := c.reg[u.rb&63] | u.imm
+			if u.how&(hIndexALU|hPost|hWrite) == 0 {
+				addr += c.reg[u.ra&63]
+			} else {
+				addr, back = c.address(u, cf)
 			}
 			var v uint32
-			if g := addr >> granuleShift; int(g) < len(rights) && rights[g]&Read != 0 && addr&uint32(u.size&sizeMask-1) == 0 {
+			if g := addr >> granuleShift; int(g) < len(c.rights) && c.rights[g]&Read != 0 && addr&uint32(u.size&sizeMask-1) == 0 {
 				switch u.size & sizeMask {
 				case 4:
-					v = binary.BigEndian.Uint32(mem[addr:])
+					v = binary.BigEndian.Uint32(c.mem[addr:])
 				case 2:
-					v = uint32(binary.BigEndian.Uint16(mem[addr:]))
+					v = uint32(binary.BigEndian.Uint16(c.mem[addr:]))
 					if u.size&signed != 0 {
 						v = uint32(int16(v))
 					}
 				default:
-					v = uint32(mem[addr])
+					v = uint32(c.mem[addr])
 					if u.size&signed != 0 {
 						v = uint32(int8(v))
 					}
@@ -327,107 +237,164 @@ func (c *CPU) execute(now, to, far int64) (stop Stop, err error) {
 				// A device, perhaps. It may change what is left to this
 				// processor, so everything is told where it stands first, and
 				// the caller has to vouch anew afterwards.
-				cycle = end
 				c.stand(p0, p1, p2, nz, cf, vf, hz, cycle)
 				var wait bool
-				if v, wait, err = c.deviceLoad(addr, u, end, now); err != nil {
+				var err error
+				if v, wait, err = c.deviceLoad(addr, u, cycle, c.x.now); err != nil {
 					return Faulted, err
 				} else if wait {
-					c.await(stalled, waited)
+					c.ready = true
 					return Device, nil
-				} else if end == now {
-					to, fast, free = end, 0, nil
+				} else if cycle == c.x.now {
+					c.x.stop(cycle)
 					c.base, c.until = 0, 0
 					c.Forget()
 				}
 			}
 			if u.how&hWrite != 0 {
-				reg[target(u.ra)&63] = back
+				c.reg[target(u.ra)&63] = back
 			}
-			reg[u.rd&63] = v
-			count.Accesses++
+			c.reg[u.rd&63] = v
+			c.count.Accesses++
 		case xStore:
-			off := reg[u.rb&63] | u.imm
-			base := reg[u.ra&63]
-			if u.how&hIndexALU != 0 {
-				off = combine(Op(u.sub), base, reg[u.rb&63], cf) - base
+			var back uint32
+			addr := c.reg[u.rb&63] | u.imm
+			if u.how&(hIndexALU|hPost|hWrite) == 0 {
+				addr += c.reg[u.ra&63]
+			} else {
+				addr, back = c.address(u, cf)
 			}
-			addr := base + off
-			back := addr
-			if u.how&hPost != 0 {
-				addr = base
-			}
-			v := reg[u.rd&63]
-			if g := addr >> granuleShift; int(g) < len(rights) && rights[g]&Write != 0 && addr&uint32(u.size&sizeMask-1) == 0 {
+			v := c.reg[u.rd&63]
+			if g := addr >> granuleShift; int(g) < len(c.rights) && c.rights[g]&Write != 0 && addr&uint32(u.size&sizeMask-1) == 0 {
 				if (c.ahead.on || c.loop.armed) && !c.note(addr) {
-					to, far, fast, free = end, end, 0, nil
+					c.x.stop(cycle)
+				}
+				if c.rights[g]&Execute != 0 {
+					c.rewritten(addr)
 				}
 				switch u.size & sizeMask {
 				case 4:
-					binary.BigEndian.PutUint32(mem[addr:], v)
+					binary.BigEndian.PutUint32(c.mem[addr:], v)
 				case 2:
-					binary.BigEndian.PutUint16(mem[addr:], uint16(v))
+					binary.BigEndian.PutUint16(c.mem[addr:], uint16(v))
 				default:
-					mem[addr] = uint8(v)
+					c.mem[addr] = uint8(v)
 				}
 			} else {
-				cycle = end
 				c.stand(p0, p1, p2, nz, cf, vf, hz, cycle)
-				if wait, err := c.deviceStore(addr, v, u, end, now); err != nil {
+				if wait, err := c.deviceStore(addr, v, u, cycle, c.x.now); err != nil {
 					return Faulted, err
 				} else if wait {
-					c.await(stalled, waited)
+					c.ready = true
 					return Device, nil
 				}
-				to, fast, free = end, 0, nil
+				c.x.stop(cycle)
 				c.base, c.until = 0, 0
 				c.Forget()
 			}
 			if u.how&hWrite != 0 {
-				reg[target(u.ra)&63] = back
+				c.reg[target(u.ra)&63] = back
 			}
-			count.Accesses++
+			c.count.Accesses++
 		default:
-			cycle = end
 			c.stand(p0, p1, p2, nz, cf, vf, hz, cycle)
-			return Faulted, c.raise(ErrUndefined, u.word, "", 0, 0, end)
+			return Faulted, c.raise(ErrUndefined, u.word, "", 0, 0, cycle)
 		}
-		if u.how&(hPC|hSP) != 0 {
-			switch {
-			case u.how&hPC != 0 && u.x == xLoad:
-				next = reg[pcResult]
-			case u.how&hPC != 0:
-				p2 = reg[pcResult]
-				next = p2 + 4
-				count.Jumps++
+		if u.how&hSP != 0 && c.stackHigh != 0 && (c.reg[SP] < c.stackLow || c.reg[SP] > c.stackHigh) {
+			c.stand(p0, p1, p2, nz, cf, vf, hz, cycle)
+			return Faulted, c.raise(ErrStack, u.word, "", c.reg[SP], 0, cycle)
+		}
+		p0, p1, p2 = p1, p2, p2+4
+		if u.how&hPC != 0 {
+			if u.x == xLoad {
+				p2 = c.reg[pcResult]
+			} else {
+				p1 = c.reg[pcResult]
+				p2 = p1 + 4
+				c.count.Jumps++
 				if c.OnJump != nil {
-					c.OnJump(p2, end)
+					c.OnJump(p1, cycle)
 				}
-			}
-			if u.how&hSP != 0 && c.stackHigh != 0 && (reg[SP] < c.stackLow || reg[SP] > c.stackHigh) {
-				cycle = end
-				c.stand(p0, p1, p2, nz, cf, vf, hz, cycle)
-				return Faulted, c.raise(ErrStack, u.word, "", reg[SP], 0, end)
 			}
 		}
 	done:
-		if profile != nil && !c.tick(p0, stalled, waited) {
-			to, far, fast, free = end, end, 0, nil
-		}
 		hz = u.leaves
-		count.Instructions++
-		cycle = end
-		p0, p1, p2 = p1, p2, next
-		if visit {
-			visit = false
+		c.count.Instructions++
+		if c.Profile != nil && !c.tick(c.reg[PC], c.stalled, c.waited) {
+			c.x.stop(cycle)
+		}
+		if c.x.visit {
+			c.x.visit = false
 			if l := &c.loop; l.armed && (l.p0 != p0 || l.nz != nz) && l.misses < maxMisses {
 				l.misses++
 				continue
 			}
 			c.stand(p0, p1, p2, nz, cf, vf, hz, cycle)
-			cycle = c.waits(far)
+			cycle = c.waits(c.x.far)
 		}
 	}
+}
+
+// unfetched is called where the next instruction cannot be fetched: behind a
+// return, at a gate, or at a fault. It tells whether to go on, at c.p0.
+func (c *CPU) unfetched() (again bool, stop Stop, err error) {
+	g := c.p0 >> granuleShift
+	switch {
+	case c.p0 == ReturnAddress:
+		if c.scan == nil {
+			return false, Returned, nil
+		}
+		more, anew := c.another()
+		if !more {
+			return false, Returned, nil
+		}
+		if anew && c.x.loops {
+			c.waits(c.x.far)
+		}
+		return true, 0, nil
+	case c.Gates != nil && c.p0%wordSize == 0 && int(g) < len(c.rights) && !c.begun && !c.ready:
+		if c.cycle > c.x.now {
+			return false, Device, nil
+		}
+		if err := c.Gates.Cross(c.p0); err != nil {
+			return false, Faulted, c.raise(err, 0, "fetch", c.p0, wordSize, c.cycle)
+		}
+		// What Cross did may have changed what the caller vouches for.
+		c.Forget()
+		if c.Allowed(c.p0)&Execute == 0 {
+			return false, Faulted, c.badFetch(c.cycle)
+		}
+		return false, Boundary, nil
+	case c.cycle >= c.x.to && !c.ready:
+		return false, Boundary, nil
+	}
+	return false, Faulted, c.badFetch(c.cycle)
+}
+
+// meet takes the instruction at c.cycle, which is half-way or for which what is
+// known of the bus does not do, to its end, or to where the run ends.
+func (c *CPU) meet(u *op) (end int64, ended bool) {
+	x := &c.x
+	cycle := c.cycle
+	if !c.begun && !c.ready {
+		if cycle >= x.to {
+			return cycle, false
+		}
+		c.stalled, c.waited = 0, 0
+		if c.hz&u.uses != 0 {
+			c.stalled = 1
+		}
+		c.got, c.wait, c.begun = 0, c.stalled, true
+	}
+	if !c.ready {
+		if cycle, ended = c.pass(cycle, x.to, u.need); !ended {
+			c.cycle = cycle
+			return cycle, false
+		}
+	}
+	c.begun, c.ready, c.got = false, false, 0
+	x.fast, x.free, x.base = c.leaves(cycle, x.to)
+	return cycle, true
 }
 
 // leaves is what the window leaves to the processor from a cycle on, not beyond
