@@ -285,10 +285,11 @@ func (c *CPU) Hold(to int64) {
 	}
 	c.base, c.until = 0, 0
 	pc := c.p0
-	if pc%wordSize != 0 || c.Allowed(pc)&Execute == 0 {
+	p := c.fetch(pc)
+	if p == nil {
 		return // a return, or a fault: no instruction is in progress
 	}
-	u := c.decoded(pc)
+	u := &p[pc/wordSize%pageWords]
 	if !c.begun {
 		c.begun, c.got, c.waited, c.wait = true, 0, 0, 0
 		if c.hz&u.uses != 0 {

@@ -254,17 +254,3 @@ func (u *op) access(i *Instr, reads func(...uint8), result func(uint8)) {
 		u.leaves |= 1 << u.rd
 	}
 }
-
-// decoded is the instruction at pc, which lies in memory.
-func (c *CPU) decoded(pc uint32) *op {
-	page := c.pages[pc>>pageShift]
-	if page == nil {
-		page = new([pageWords]op)
-		c.pages[pc>>pageShift] = page
-	}
-	u := &page[pc>>2&(pageWords-1)]
-	if w := loadWord(c.mem, pc); u.word != w || u.size == 0 {
-		u.fill(w)
-	}
-	return u
-}
