@@ -58,29 +58,39 @@ func (r *ring) grow() {
 	r.buf, r.head = b, 0
 }
 
-func (r *ring) pushBack(m message) {
+// newBack makes room at the back, for a message to be put there.
+func (r *ring) newBack() *message {
 	if r.n == len(r.buf) {
 		r.grow()
 	}
-	r.buf[(r.head+r.n)&(len(r.buf)-1)] = m
 	r.n++
+	return &r.buf[(r.head+r.n-1)&(len(r.buf)-1)]
 }
 
-func (r *ring) pushFront(m message) {
+// newFront is likewise at the front.
+func (r *ring) newFront() *message {
 	if r.n == len(r.buf) {
 		r.grow()
 	}
 	r.head = (r.head - 1) & (len(r.buf) - 1)
-	r.buf[r.head] = m
 	r.n++
+	return &r.buf[r.head]
 }
+
+func (r *ring) pushBack(m message) { *r.newBack() = m }
+
+func (r *ring) pushFront(m message) { *r.newFront() = m }
 
 func (r *ring) front() *message { return &r.buf[r.head] }
 
-func (r *ring) popFront() message {
-	m := r.buf[r.head]
+func (r *ring) popFront() (m message) {
+	r.popInto(&m)
+	return m
+}
+
+func (r *ring) popInto(m *message) {
+	*m = r.buf[r.head]
 	r.buf[r.head].pkt = nil
 	r.head = (r.head + 1) & (len(r.buf) - 1)
 	r.n--
-	return m
 }

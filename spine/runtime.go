@@ -25,6 +25,7 @@ type Runtime struct {
 	view       View
 	vec        Vector
 	plan       Plan
+	fixed      bool // the plan never changes, and the policy does not ask for hits
 	pollDemand lanai.Demand
 
 	// Messages. A queue's bit in mask is set while it holds one that can run.
@@ -150,12 +151,13 @@ func (r *Runtime) scan(now des.Time) error {
 
 func (r *Runtime) replan() error {
 	r.planDone = 0
-	if r.vector == nil {
+	if r.vector == nil && !r.fixed {
 		r.view.FreeBuffers, r.view.EngineBusy = len(r.freeBufs), r.engineBusy
 		r.policy.Plan(&r.view, &r.plan)
 		if err := r.plan.check(); err != nil {
 			return fmt.Errorf("card %d at %v: policy %s %w", r.index, r.eng.Now(), r.policy.Name(), err)
 		}
+		_, r.fixed = r.policy.(*Strict)
 	}
 	return r.poll()
 }
@@ -242,7 +244,9 @@ func (r *Runtime) PollsEnd(now des.Time) error {
 		return r.poll()
 	}
 	r.scanning = false
-	r.policy.Hit(r.planDone, q)
+	if !r.fixed {
+		r.policy.Hit(r.planDone, q)
+	}
 	r.endRun(now, q)
 	return r.begin(now, q)
 }
@@ -372,44 +376,49 @@ func (r *Runtime) oldestStart() int {
 	return best
 }
 
-// take removes the message that queue q offers and completes its ready time.
-func (r *Runtime) take(q uint8) message {
-	var m message
+// take is takeInto for a message of its own.
+func (r *Runtime) take(q uint8) (m message) {
+	r.takeInto(q, &m)
+	return m
+}
+
+// takeInto removes the message that queue q offers, as m, and completes its ready
+// time.
+func (r *Runtime) takeInto(q uint8, m *message) {
 	switch q {
 	case QSelf:
-		m = r.self.popFront()
+		r.self.popInto(m)
 	case QWire:
 		if r.wireOut.n > 0 && !r.card.Tx.Busy() && (r.wire.n == 0 || r.wireOut.front().seq < r.wire.front().seq) {
-			m = r.wireOut.popFront()
+			r.wireOut.popInto(m)
 			m.ready = max(m.ready, r.txIdleAt)
 		} else {
-			m = r.wire.popFront()
+			r.wire.popInto(m)
 		}
 	case QHost:
-		m = r.host.popFront()
+		r.host.popInto(m)
 		m.ready = max(m.ready, r.txIdleAt)
 	case QDMA:
 		switch {
 		case r.cont.n > 0:
-			m = r.cont.popFront()
+			r.cont.popInto(m)
 		case r.acks.n > 0:
-			m = r.acks.popFront()
+			r.acks.popInto(m)
 			m.ready = max(m.ready, r.engineIdleAt)
 		default:
 			p := r.oldestStart()
-			m = r.starts[p].popFront()
+			r.starts[p].popInto(m)
 			m.ready = max(m.ready, r.engineIdleAt, r.creditAt[p])
 		}
 	default:
 		p := &r.peers[q-QPeer]
 		if p.out.n > 0 && !r.card.Tx.Busy() && (p.ack.n == 0 || p.out.front().seq < p.ack.front().seq) {
-			m = p.out.popFront()
+			p.out.popInto(m)
 			m.ready = max(m.ready, r.txIdleAt)
 		} else {
-			m = p.ack.popFront()
+			p.ack.popInto(m)
 		}
 	}
-	return m
 }
 
 // depth is the number of messages in queue q, whether they can run or not.
@@ -493,9 +502,15 @@ func (r *Runtime) message(now des.Time, h traces.Event, p *packet, cause traces.
 	return message{ready: now, seq: r.seq, cause: cause, pkt: p, handler: h, peer: peer}
 }
 
+// fill is message in place.
+func (r *Runtime) fill(m *message, now des.Time, h traces.Event, p *packet, cause traces.ID, peer uint8) {
+	r.seq++
+	m.ready, m.seq, m.cause, m.pkt, m.handler, m.peer = now, r.seq, cause, p, h, peer
+}
+
 // send puts a message at the back of one of the plain queues.
 func (r *Runtime) send(g *ring, q uint8, now des.Time, h traces.Event, p *packet, cause traces.ID, peer uint8) error {
-	g.pushBack(r.message(now, h, p, cause, peer))
+	r.fill(g.newBack(), now, h, p, cause, peer)
 	r.levelQueue(now, q)
 	return r.refresh(q)
 }
@@ -509,7 +524,7 @@ func (r *Runtime) sendChain(now des.Time, h traces.Event, p *packet, cause trace
 	if r.spec.Chain == ChainSelf {
 		return r.sendSelf(now, h, p, cause)
 	}
-	r.cont.pushFront(r.message(now, h, p, cause, p.egress))
+	r.fill(r.cont.newFront(), now, h, p, cause, p.egress)
 	r.levelQueue(now, QDMA)
 	return r.refresh(QDMA)
 }
@@ -532,20 +547,30 @@ func (r *Runtime) level(now des.Time, ev traces.Event, n int, q, peer uint8) {
 // --- handlers ---------------------------------------------------------------
 
 // begin takes queue q's message and starts its handler.
-func (r *Runtime) begin(now des.Time, q uint8) error { return r.startHandler(now, q, r.take(q)) }
+func (r *Runtime) begin(now des.Time, q uint8) error {
+	r.takeInto(q, &r.cur)
+	return r.startCurrent(now, q)
+}
 
 // startHandler starts the handler of a message just taken from queue q.
 func (r *Runtime) startHandler(now des.Time, q uint8, m message) error {
 	if r.static != nil {
 		r.static.began(m)
 	}
+	r.cur = m
+	return r.startCurrent(now, q)
+}
+
+// startCurrent starts the handler of the current message, from queue q.
+func (r *Runtime) startCurrent(now des.Time, q uint8) error {
+	m := &r.cur
 	r.levelQueue(now, q)
-	r.cur, r.curQueue, r.curStart = m, q, now
+	r.curQueue, r.curStart = q, now
 	r.curID = r.rec.NextID(r.index)
 	d := r.spec.Costs.Handler[m.handler].demand()
 	switch m.handler {
 	case traces.PeerToPeerStart:
-		r.beginStart(now, m)
+		r.beginStart(now, *m)
 	case traces.ToHost:
 		r.engineBusy = true
 		r.credits[len(r.credits)-1]--
@@ -585,8 +610,7 @@ func (r *Runtime) wait(now des.Time, p *packet, ready des.Time, why traces.Reaso
 // BoxEnd is called by the processor when a handler has run to completion: its
 // effects happen now.
 func (r *Runtime) BoxEnd(now des.Time) error {
-	m := r.cur
-	r.cur.pkt = nil
+	m := &r.cur
 	r.counts.Handlers++
 	r.counts.ByHandler[m.handler]++
 	r.view.HandlersRun++
@@ -604,10 +628,11 @@ func (r *Runtime) BoxEnd(now des.Time) error {
 	if err := r.effects(now, m); err != nil {
 		return err
 	}
+	m.pkt = nil
 	return r.scan(now)
 }
 
-func (r *Runtime) effects(now des.Time, m message) error {
+func (r *Runtime) effects(now des.Time, m *message) error {
 	p := m.pkt
 	switch m.handler {
 	case traces.RxCheckHeader:
@@ -631,9 +656,9 @@ func (r *Runtime) effects(now des.Time, m message) error {
 	case traces.DMAStartHeader:
 		return r.startHeader(p)
 	case traces.WireOutputStart, traces.FromHost:
-		return r.startWire(now, p, m)
+		return r.startWire(now, p, *m)
 	case traces.WireOutputDone:
-		return r.wireDone(now, p, m)
+		return r.wireDone(now, p, *m)
 	case traces.AckSend:
 		return r.sendAck(p, m.peer)
 	case traces.PeerAck:
