@@ -39,12 +39,13 @@ type parquetRow struct {
 // (duration needs the end) stands behind it.
 type parquetColumn struct {
 	name, unit, about string
-	get               func(r *Record) (v parquet.Value, ok bool)
+	get               func(r *Record) (v uint64, ok bool) // ok: it says something
+	value             func(v uint64) parquet.Value
 	set               func(p *parquetParser, r *Record, v parquet.Value) error
 }
 
-func num64(v uint64) (parquet.Value, bool) { return parquet.Int64Value(int64(v)), v != 0 }
-func num32(v uint32) (parquet.Value, bool) { return parquet.Int32Value(int32(v)), v != 0 }
+func int64Value(v uint64) parquet.Value { return parquet.Int64Value(int64(v)) }
+func int32Value(v uint64) parquet.Value { return parquet.Int32Value(int32(v)) }
 
 // nameValues are the values of an enumeration, made once: its names, and the
 // numbers of what has none.
@@ -68,78 +69,87 @@ var (
 
 var parquetColumns = []parquetColumn{
 	{"kind", "", "what the row tells of",
-		func(r *Record) (parquet.Value, bool) { return kindValues[r.Kind], true },
+		func(r *Record) (uint64, bool) { return uint64(r.Kind), true },
+		func(v uint64) parquet.Value { return kindValues[v] },
 		func(p *parquetParser, r *Record, v parquet.Value) (err error) {
 			r.Kind, err = valueNamed(p.names.kinds, "kind", v.ByteArray())
 			return err
 		}},
 	{"event", "", "handler, transfer, engine run or level",
-		func(r *Record) (parquet.Value, bool) {
-			return eventValues[r.Event], r.Event != NoEvent
-		},
+		func(r *Record) (uint64, bool) { return uint64(r.Event), r.Event != NoEvent },
+		func(v uint64) parquet.Value { return eventValues[v] },
 		func(p *parquetParser, r *Record, v parquet.Value) (err error) {
 			r.Event, err = valueNamed(p.names.events, "event", v.ByteArray())
 			return err
 		}},
 	{"card", "", "number of the card; 254 is the host, 255 none",
-		func(r *Record) (parquet.Value, bool) { return parquet.Int32Value(int32(r.Card)), true },
+		func(r *Record) (uint64, bool) { return uint64(r.Card), true },
+		int32Value,
 		func(_ *parquetParser, r *Record, v parquet.Value) error { return setUint8(&r.Card, v) }},
 	{"peer", "", "number of the other card",
-		func(r *Record) (parquet.Value, bool) { return parquet.Int32Value(int32(r.Peer)), r.Peer != NoCard },
+		func(r *Record) (uint64, bool) { return uint64(r.Peer), r.Peer != NoCard },
+		int32Value,
 		func(_ *parquetParser, r *Record, v parquet.Value) error { return setUint8(&r.Peer, v) }},
 	{"queue", "", "queue of the card's dispatcher",
-		func(r *Record) (parquet.Value, bool) { return parquet.Int32Value(int32(r.Queue)), r.Queue != NoQueue },
+		func(r *Record) (uint64, bool) { return uint64(r.Queue), r.Queue != NoQueue },
+		int32Value,
 		func(_ *parquetParser, r *Record, v parquet.Value) error { return setUint8(&r.Queue, v) }},
 	{"packet", "", "number of the packet, from 1",
-		func(r *Record) (parquet.Value, bool) { return num64(r.Packet) },
+		func(r *Record) (uint64, bool) { return r.Packet, r.Packet != 0 },
+		int64Value,
 		func(_ *parquetParser, r *Record, v parquet.Value) error { r.Packet = v.Uint64(); return nil }},
 	{"end_ps", "ps", "when it ended",
-		func(r *Record) (parquet.Value, bool) { return parquet.Int64Value(int64(r.End)), true },
+		func(r *Record) (uint64, bool) { return uint64(r.End), true },
+		int64Value,
 		func(_ *parquetParser, r *Record, v parquet.Value) error { r.End = des.Time(v.Int64()); return nil }},
 	{"duration_ps", "ps", "how long it took: it began at end_ps - duration_ps",
-		func(r *Record) (parquet.Value, bool) { return parquet.Int64Value(int64(r.End - r.Start)), true },
+		func(r *Record) (uint64, bool) { return uint64(r.End - r.Start), true },
+		int64Value,
 		func(_ *parquetParser, r *Record, v parquet.Value) error {
 			r.Start = r.End - des.Time(v.Int64())
 			return nil
 		}},
 	{"waited_ps", "ps", "how long it was ready before it began",
-		func(r *Record) (parquet.Value, bool) {
-			return parquet.Int64Value(int64(r.Start - r.Ready)), r.Ready != 0
-		},
+		func(r *Record) (uint64, bool) { return uint64(r.Start - r.Ready), r.Ready != 0 },
+		int64Value,
 		func(_ *parquetParser, r *Record, v parquet.Value) error {
 			r.Ready = r.Start - des.Time(v.Int64())
 			return nil
 		}},
 	{"id", "", "name of the record: card * 2^48 + number on the card",
-		func(r *Record) (parquet.Value, bool) { return num64(uint64(r.ID)) },
+		func(r *Record) (uint64, bool) { return uint64(r.ID), r.ID != 0 },
+		int64Value,
 		func(_ *parquetParser, r *Record, v parquet.Value) error { r.ID = ID(v.Uint64()); return nil }},
 	{"cause", "", "id of the record that caused it",
-		func(r *Record) (parquet.Value, bool) { return num64(uint64(r.Cause)) },
+		func(r *Record) (uint64, bool) { return uint64(r.Cause), r.Cause != 0 },
+		int64Value,
 		func(_ *parquetParser, r *Record, v parquet.Value) error { r.Cause = ID(v.Uint64()); return nil }},
 	{"bytes", "B", "length of what was moved",
-		func(r *Record) (parquet.Value, bool) { return num32(r.Bytes) },
+		func(r *Record) (uint64, bool) { return uint64(r.Bytes), r.Bytes != 0 },
+		int32Value,
 		func(_ *parquetParser, r *Record, v parquet.Value) error { r.Bytes = v.Uint32(); return nil }},
 	{"count", "", "number of polls, or the level",
-		func(r *Record) (parquet.Value, bool) { return parquet.Int32Value(int32(r.Count)), true },
+		func(r *Record) (uint64, bool) { return uint64(r.Count), true },
+		int32Value,
 		func(_ *parquetParser, r *Record, v parquet.Value) error { r.Count = v.Uint32(); return nil }},
 	{"cycles", "clocks", "uncontended processor cycles; bus clocks held for a transfer",
-		func(r *Record) (parquet.Value, bool) { return num64(r.Cycles) },
+		func(r *Record) (uint64, bool) { return r.Cycles, r.Cycles != 0 },
+		int64Value,
 		func(_ *parquetParser, r *Record, v parquet.Value) error { r.Cycles = v.Uint64(); return nil }},
 	{"stall_cycles", "clocks", "lost to the memory bus; to bus waits for a transfer",
-		func(r *Record) (parquet.Value, bool) { return num32(r.Stall) },
+		func(r *Record) (uint64, bool) { return uint64(r.Stall), r.Stall != 0 },
+		int32Value,
 		func(_ *parquetParser, r *Record, v parquet.Value) error { r.Stall = v.Uint32(); return nil }},
 	{"reason", "", "why a packet waited or was dropped",
-		func(r *Record) (parquet.Value, bool) {
-			return reasonValues[r.Reason], r.Reason != ReasonNone
-		},
+		func(r *Record) (uint64, bool) { return uint64(r.Reason), r.Reason != ReasonNone },
+		func(v uint64) parquet.Value { return reasonValues[v] },
 		func(p *parquetParser, r *Record, v parquet.Value) (err error) {
 			r.Reason, err = valueNamed(p.names.reasons, "reason", v.ByteArray())
 			return err
 		}},
 	{"verdict", "", "how a packet left",
-		func(r *Record) (parquet.Value, bool) {
-			return verdictValues[r.Verdict], r.Verdict != VerdictNone
-		},
+		func(r *Record) (uint64, bool) { return uint64(r.Verdict), r.Verdict != VerdictNone },
+		func(v uint64) parquet.Value { return verdictValues[v] },
 		func(p *parquetParser, r *Record, v parquet.Value) (err error) {
 			r.Verdict, err = valueNamed(p.names.verdicts, "verdict", v.ByteArray())
 			return err
@@ -169,6 +179,34 @@ const (
 // megabyte in the file, and 10 MB in memory while it is made or read).
 const parquetGroupRows = 1 << 17
 
+// parquetBlockRows is how many records are handed over at a time (chosen: some
+// 50 kB).
+const parquetBlockRows = 512
+
+// parquetLeveled holds, by column, values as the library takes them, made once:
+// NULL, and the small numbers and all names.
+var parquetLeveled = func() []leveled {
+	columns := make([]leveled, len(parquetColumns))
+	for i, f := range parquetSchema.Fields() {
+		l := &columns[i]
+		if l.optional = f.Optional(); l.optional {
+			l.some = 1
+		}
+		l.null = parquet.NullValue().Level(0, 0, i)
+		for v := range l.small {
+			l.small[v] = parquetColumns[i].value(uint64(v)).Level(0, l.some, i)
+		}
+	}
+	return columns
+}()
+
+type leveled struct {
+	optional bool
+	some     int // definition level of what is not NULL
+	null     parquet.Value
+	small    [256]parquet.Value
+}
+
 // ParquetWriter writes Apache Parquet, typed, with dictionaries, delta encoding
 // and zstd, in 4 to 7 bytes a record. Within a row group the rows are sorted by
 // card, where they compress best; ordered by (end_ps, card) and otherwise as
@@ -176,8 +214,10 @@ const parquetGroupRows = 1 << 17
 type ParquetWriter struct {
 	w      *parquet.GenericWriter[parquetRow]
 	rows   []Record
+	block  []Record
 	values []parquet.Value
-	last   Record
+	end    des.Time // of the record before
+	card   uint8    // likewise
 	tally
 }
 
@@ -213,10 +253,10 @@ func NewParquetWriter(w io.Writer, meta *Meta) (*ParquetWriter, error) {
 // Record writes r. Since the reader restores the order from the times, records
 // must come in canonical order; others are refused with ErrOrder.
 func (w *ParquetWriter) Record(r *Record) error {
-	if w.n > 0 && (r.End < w.last.End || r.End == w.last.End && r.Card < w.last.Card) {
-		return fmt.Errorf("%w: (%d ps, card %d) follows (%d ps, card %d)", ErrOrder, int64(r.End), r.Card, int64(w.last.End), w.last.Card)
+	if w.n > 0 && (r.End < w.end || r.End == w.end && r.Card < w.card) {
+		return fmt.Errorf("%w: (%d ps, card %d) follows (%d ps, card %d)", ErrOrder, int64(r.End), r.Card, int64(w.end), w.card)
 	}
-	w.last = *r
+	w.end, w.card = r.End, r.Card
 	w.count(r)
 	w.rows = append(w.rows, *r)
 	if len(w.rows) < parquetGroupRows {
@@ -243,24 +283,31 @@ func (w *ParquetWriter) flush() error {
 		order[at[c]] = int32(i)
 		at[c]++
 	}
-	for i, column := range w.w.ColumnWriters() {
-		c := &parquetColumns[i]
-		optional := parquetSchema.Fields()[i].Optional()
-		for from := 0; from < len(order); from += 4096 {
-			w.values = w.values[:0]
-			for _, row := range order[from:min(from+4096, len(order))] {
-				v, ok := c.get(&w.rows[row])
+	// Block by block, so that a block's records stay at hand for all columns.
+	columns := w.w.ColumnWriters()
+	for from := 0; from < len(order); from += parquetBlockRows {
+		block := w.block[:0]
+		for _, row := range order[from:min(from+parquetBlockRows, len(order))] {
+			block = append(block, w.rows[row])
+		}
+		w.block = block
+		for i, column := range columns {
+			c := &parquetColumns[i]
+			values := w.values[:0]
+			l := &parquetLeveled[i]
+			for j := range block {
+				v, ok := c.get(&block[j])
 				switch {
-				case !optional:
-					v = v.Level(0, 0, i)
-				case ok:
-					v = v.Level(0, 1, i)
+				case !ok && l.optional:
+					values = append(values, l.null)
+				case v < uint64(len(l.small)):
+					values = append(values, l.small[v])
 				default:
-					v = parquet.NullValue().Level(0, 0, i)
+					values = append(values, c.value(v).Level(0, l.some, i))
 				}
-				w.values = append(w.values, v)
 			}
-			if _, err := column.WriteRowValues(w.values); err != nil {
+			w.values = values
+			if _, err := column.WriteRowValues(values); err != nil {
 				return fmt.Errorf("column %s: %w", c.name, err)
 			}
 		}
