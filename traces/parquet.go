@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress/zstd"
 
 	"spinesim/sim/des"
 )
@@ -15,23 +16,23 @@ import (
 // packet, a zero where zero says nothing, never ready. Absolute times other
 // than the end are kept as spans, which have far fewer different values.
 type parquetRow struct {
-	Kind     string `parquet:"kind,dict,zstd"`
-	Event    string `parquet:"event,optional,dict,zstd"`
-	Card     uint8  `parquet:"card,dict,zstd"`
-	Peer     uint8  `parquet:"peer,optional,dict,zstd"`
-	Queue    uint8  `parquet:"queue,optional,dict,zstd"`
-	Packet   uint64 `parquet:"packet,optional,delta,zstd"`
-	End      int64  `parquet:"end_ps,delta,zstd"`
-	Duration int64  `parquet:"duration_ps,dict,zstd"`
-	Waited   int64  `parquet:"waited_ps,optional,dict,zstd"`
-	ID       uint64 `parquet:"id,optional,delta,zstd"`
-	Cause    uint64 `parquet:"cause,optional,delta,zstd"`
-	Bytes    uint32 `parquet:"bytes,optional,dict,zstd"`
-	Count    uint32 `parquet:"count,dict,zstd"`
-	Cycles   uint64 `parquet:"cycles,optional,dict,zstd"`
-	Stall    uint32 `parquet:"stall_cycles,optional,dict,zstd"`
-	Reason   string `parquet:"reason,optional,dict,zstd"`
-	Verdict  string `parquet:"verdict,optional,dict,zstd"`
+	Kind     string `parquet:"kind,dict"`
+	Event    string `parquet:"event,optional,dict"`
+	Card     uint8  `parquet:"card,dict"`
+	Peer     uint8  `parquet:"peer,optional,dict"`
+	Queue    uint8  `parquet:"queue,optional,dict"`
+	Packet   uint64 `parquet:"packet,optional,delta"`
+	End      int64  `parquet:"end_ps,delta"`
+	Duration int64  `parquet:"duration_ps,dict"`
+	Waited   int64  `parquet:"waited_ps,optional,dict"`
+	ID       uint64 `parquet:"id,optional,delta"`
+	Cause    uint64 `parquet:"cause,optional,delta"`
+	Bytes    uint32 `parquet:"bytes,optional,dict"`
+	Count    uint32 `parquet:"count,dict"`
+	Cycles   uint64 `parquet:"cycles,optional,dict"`
+	Stall    uint32 `parquet:"stall_cycles,optional,dict"`
+	Reason   string `parquet:"reason,optional,dict"`
+	Verdict  string `parquet:"verdict,optional,dict"`
 }
 
 // parquetColumn says how a column's values come from a record and go back.
@@ -181,7 +182,7 @@ const parquetGroupRows = 1 << 17
 
 // parquetBlockRows is how many records are handed over at a time (chosen: some
 // 50 kB).
-const parquetBlockRows = 512
+const parquetBlockRows = 1024
 
 // parquetLeveled holds, by column, values as the library takes them, made once:
 // NULL, and the small numbers and all names.
@@ -192,6 +193,7 @@ var parquetLeveled = func() []leveled {
 		if l.optional = f.Optional(); l.optional {
 			l.some = 1
 		}
+		l.wide = f.Type().Kind() == parquet.Int64
 		l.null = parquet.NullValue().Level(0, 0, i)
 		for v := range l.small {
 			l.small[v] = parquetColumns[i].value(uint64(v)).Level(0, l.some, i)
@@ -202,7 +204,8 @@ var parquetLeveled = func() []leveled {
 
 type leveled struct {
 	optional bool
-	some     int // definition level of what is not NULL
+	wide     bool // 64 bits, else a number of 32 bits or a name
+	some     int  // definition level of what is not NULL
 	null     parquet.Value
 	small    [256]parquet.Value
 }
@@ -231,6 +234,7 @@ func NewParquetWriter(w io.Writer, meta *Meta) (*ParquetWriter, error) {
 		parquetSchema,
 		parquet.CreatedBy("spinesim", strconv.Itoa(RecordVersion), "record"),
 		parquet.PageBufferSize(1 << 20),
+		parquet.Compression(&zstd.Codec{Level: zstd.SpeedFastest}),
 		parquet.KeyValueMetadata(parquetMetaKey, string(m)),
 	}
 	if meta != nil {
@@ -302,8 +306,10 @@ func (w *ParquetWriter) flush() error {
 					values = append(values, l.null)
 				case v < uint64(len(l.small)):
 					values = append(values, l.small[v])
+				case l.wide:
+					values = append(values, parquet.Int64Value(int64(v)).Level(0, l.some, i))
 				default:
-					values = append(values, c.value(v).Level(0, l.some, i))
+					values = append(values, parquet.Int32Value(int32(v)).Level(0, l.some, i))
 				}
 			}
 			w.values = values
