@@ -131,7 +131,9 @@ func (a Assignment) perRoute(routes []Route) (hops []NextHop, of []uint32) {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(x, y int) int { return routes[x].Prefix.Compare(routes[y].Prefix) })
+	slices.SortFunc(order, func(x, y int) int {
+		return cmp.Or(routes[x].Prefix.Compare(routes[y].Prefix), x-y)
+	})
 	each := make([]NextHop, len(routes))
 	turn := -1
 	for n, i := range order {
