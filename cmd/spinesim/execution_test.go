@@ -89,6 +89,26 @@ func TestExtensionPath(t *testing.T) {
 	}
 }
 
+// TestProfileScenario: the listing of a card's code in a whole run.
+func TestProfileScenario(t *testing.T) {
+	code, out, stderr := spinesim("firmware", "profile", "--scenario", "fig6.4", "--packets", "50", "--extension", testExtension(t), "--function", "spine_extension")
+	if code != 0 || !strings.Contains(out, "<spine_extension>:") || !strings.Contains(out, "log_3") || !strings.Contains(out, "        50         50         0") {
+		t.Errorf("%d %s%s", code, stderr, out)
+	}
+	code, out, stderr = spinesim("firmware", "profile", "--scenario", "fig6.4", "--packets", "50", "--card", "2", "--firmware", "handlers", "--function", "spine_wire_output_done")
+	if code != 0 || !strings.Contains(out, "<spine_wire_output_done>:") {
+		t.Errorf("%d %s%s", code, stderr, out)
+	}
+	for _, args := range [][]string{
+		{"--scenario", "fig6.4", "--card", "4"}, {"--scenario", "fig6.4", "--firmware", "table"}, {"--scenario", "fig6.4", "--bytes", "100"},
+		{"--scenario", "absent"}, {"--card", "1"}, {"--firmware", "full"},
+	} {
+		if code, _, _ := spinesim(append([]string{"firmware", "profile", "--packets", "5"}, args...)...); code != 2 {
+			t.Errorf("%v: status %d, want 2", args, code)
+		}
+	}
+}
+
 func TestFirmwareCompare(t *testing.T) {
 	code, out, stderr := spinesim("firmware", "compare", "--saturated", "--packets", "120", "-n", "1", "--json")
 	if code != 0 {

@@ -21,6 +21,7 @@ import (
 	"spinesim/lanai/loader"
 	"spinesim/router"
 	"spinesim/router/lctrie"
+	"spinesim/sim"
 	"spinesim/traces"
 )
 
@@ -341,17 +342,32 @@ func printFirmware(w io.Writer, rows []firmwareRow, marks []int) error {
 
 func newFirmwareProfile() *cobra.Command {
 	var f firmwareFlags
-	var function, out string
+	var sc scenarioFlags
+	var function, out, how string
+	var card int
 	c := &cobra.Command{
 		Use:   "profile",
 		Short: "List code with what each instruction cost, or write a pprof profile",
 		Long: `profile runs packets as "run" does and prints the listing with times executed,
 cycles and waits at each instruction; with --output it writes a profile by function
-for go tool pprof.`,
-		Example: "  spinesim firmware profile --function spine_lookup\n  spinesim firmware profile -o cycles.pb.gz",
+for go tool pprof. With --scenario it is that of a card in a whole run, where the
+engines take their share of the memory bus.`,
+		Example: "  spinesim firmware profile --function spine_lookup\n  spinesim firmware profile -o cycles.pb.gz\n  spinesim firmware profile --scenario fig6.4 --extension my.o --function spine_extension",
 		Args:    wrapArgs(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			b, _, p, _, err := f.run(true)
+			var b *firmware.Bench
+			var p *isa.Profile
+			var err error
+			if sc.name != "" {
+				b, p, err = profileScenario(c, &sc, &f, how, card)
+			} else {
+				for _, flag := range []string{"set", "firmware", "card"} {
+					if c.Flags().Changed(flag) {
+						return usagef("--%s belongs to a run of a scenario: want --scenario too", flag)
+					}
+				}
+				b, _, p, _, err = f.run(true)
+			}
 			if err != nil {
 				return err
 			}
@@ -362,7 +378,43 @@ for go tool pprof.`,
 		},
 	}
 	f.add(c)
+	c.Flags().StringVarP(&sc.name, "scenario", "s", "", "run this scenario (a preset's name or a file) instead of packets one by one")
+	sc.addSet(c)
+	c.Flags().StringVar(&how, "firmware", "full", "with --scenario: what is executed, handlers or full")
+	c.Flags().IntVar(&card, "card", 0, "with --scenario: the card whose processor is listed")
 	c.Flags().StringVar(&function, "function", "", "list one `function`")
 	c.Flags().StringVarP(&out, "output", "o", "", "write a pprof profile to a `file` instead")
 	return c
+}
+
+// profileScenario runs a scenario with what a card executes counted.
+func profileScenario(c *cobra.Command, scf *scenarioFlags, f *firmwareFlags, how string, card int) (*firmware.Bench, *isa.Profile, error) {
+	exec := executionFlags{firmware: how, extension: f.extension}
+	settings := append(scf.settings, exec.settings(scf.settings)...)
+	for _, flag := range []string{"bytes", "seed"} {
+		if c.Flags().Changed(flag) {
+			return nil, nil, usagef("--%s is the scenario's: use --set", flag)
+		}
+	}
+	settings = append(settings, fmt.Sprintf("traffic.packets=%d", f.packets))
+	s, err := sim.Load(scf.name, settings...)
+	if err != nil {
+		return nil, nil, err
+	}
+	run, err := sim.New(s, sim.Options{Unmeasured: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	if card < 0 || card >= s.Cards {
+		return nil, nil, usagef("--card %d, want 0 … %d", card, s.Cards-1)
+	}
+	fw := run.Router().Card(card).Firmware()
+	if fw == nil {
+		return nil, nil, usagef("--firmware %s: nothing is executed", how)
+	}
+	fw.CPU.Profile = isa.NewProfile(0, int(fw.SRAM.Bytes()))
+	if _, err := run.Run(c.Context()); err != nil {
+		return nil, nil, err
+	}
+	return &fw.Bench, fw.CPU.Profile, nil
 }

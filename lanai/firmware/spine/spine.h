@@ -192,7 +192,11 @@ void spine_ack_send(struct packet *);
 void spine_to_host(struct packet *);
 
 /* Routing. An extension decides about a packet before the router does; NEXT
- * leaves it to the router. */
+ * leaves it to the router. On a simulated card it may read all memory and
+ * registers, write its own data, its stack, the packet's buffer, and p->why,
+ * p->peer and p->hop, and call spine_lookup, spine_checksum and the library.
+ * Anything else, and a run that is too long, ends its call: the packet is
+ * dropped. */
 enum action spine_extension(struct packet *p);
 enum action spine_route(struct packet *p);
 u32 spine_lookup(const struct routes *r, u32 address);
