@@ -69,6 +69,8 @@ type Fit struct {
 	BestGapN      uint64      `json:"best_gap_n"`      // periods that the median is of
 	FastLatency   traces.Real `json:"fast_latency_us"` // mean in fast windows
 	Residual      traces.Real `json:"residual"`        // root mean square of the relative residuals
+	// NoRate is why the machine has no rate, and so nothing was measured.
+	NoRate string `json:"no_rate,omitempty"`
 }
 
 // residual is the root mean square of the relative residuals of the figures
@@ -126,6 +128,9 @@ type Calibration struct {
 	Best    Fit     `json:"best"`
 	Equal   []Fit   `json:"equally_good"` // Best among them, in order of residual
 	Tried   []Fit   `json:"tried"`
+	// WithoutRate are the machines tried that carry the traffic at no rate, by
+	// the search for it; they are no candidates.
+	WithoutRate []Fit `json:"without_rate,omitempty"`
 	Margin  float64 `json:"margin"`
 	Reading Reading `json:"reading"`
 	// Published are the figures fitted to.
@@ -172,7 +177,15 @@ func Calibrate(ctx context.Context, sc *sim.Scenario, opt CalibrateOptions) (*Ca
 	}
 	slices.SortStableFunc(best, byResidual)
 	c.Best = best[0]
+	for _, f := range c.Tried {
+		if f.NoRate != "" {
+			c.WithoutRate = append(c.WithoutRate, f)
+		}
+	}
 	if math.IsInf(float64(c.Best.Residual), 0) {
+		if n := len(c.WithoutRate); n == len(c.Tried) {
+			return nil, fmt.Errorf("none of the grid's %d machines has a rate; %v: %s", n, c.Best.Machine, c.Best.NoRate)
+		}
 		return nil, errors.New("no machine in the grid had a fast window")
 	}
 	for _, f := range best {
@@ -235,17 +248,21 @@ func fitScale(ctx context.Context, sc *sim.Scenario, poll, wait int, opt Calibra
 }
 
 // MeasureMachine measures the fitted figures of one machine in an experiment:
-// it finds the highest rate within the loss bound, and runs there.
+// it finds the highest rate within the loss bound, and runs there. A machine
+// that has none is no error: its Fit says why, and has an infinite residual.
 func MeasureMachine(ctx context.Context, sc *sim.Scenario, m Machine, reading Reading, packets uint64) (*Fit, error) {
 	c := m.Apply(sc)
 	rate, err := MaxRate(ctx, c, MaxRateOptions{
 		Loss: sc.Measure.LossLimit, Packets: packets / 3, FirstPackets: packets / 12, Replications: 2, Resolution: 0.02, Workers: 1,
 	})
+	if errors.Is(err, ErrNoRate) {
+		return withoutRate(m, err.Error()), nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%v: %w", m, err)
 	}
 	if !rate.Found() {
-		return &Fit{Machine: m, Residual: traces.Real(math.Inf(1))}, nil
+		return withoutRate(m, ErrNoRate.Error()), nil
 	}
 	r, err := traffic.PacketsPerSecond(float64(rate.Rate))
 	if err != nil {
@@ -271,6 +288,11 @@ func MeasureMachine(ctx context.Context, sc *sim.Scenario, m Machine, reading Re
 	}
 	f.Residual = f.residual()
 	return f, nil
+}
+
+func withoutRate(m Machine, why string) *Fit {
+	nan := traces.Real(math.NaN())
+	return &Fit{Machine: m, Rate: nan, RouterHandler: nan, BestGap: nan, FastLatency: nan, Residual: traces.Real(math.Inf(1)), NoRate: why}
 }
 
 // handlerMean is the mean run of a handler on the first ingress card, in µs.
@@ -304,7 +326,16 @@ func (c *Calibration) WriteText(w io.Writer) error {
 	for _, f := range c.Equal {
 		fmt.Fprintf(t, "%.3f\t%d\t%d\t%.2f\t%.2f\t%.2f %%\t%.0f\t\n", f.Scale, f.Poll, f.PeerWait, float64(f.BestGap), float64(f.FastLatency), 100*float64(f.Residual), float64(f.Rate))
 	}
-	return t.Flush()
+	if err := t.Flush(); err != nil || len(c.WithoutRate) == 0 {
+		return err
+	}
+	fmt.Fprintf(w, "\n%d of the machines tried carry the traffic at no rate, and are no candidates:\n", len(c.WithoutRate))
+	for _, f := range c.WithoutRate {
+		if _, err := fmt.Fprintf(w, "  %v: %s\n", f.Machine, f.NoRate); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // WriteScenario writes the fitted machine as a scenario, with the cost of every

@@ -110,6 +110,38 @@ func TestCalibrateIsBlind(t *testing.T) {
 	}
 }
 
+// TestCalibrateWithoutRate: a machine that loses too much at any rate, for it
+// cannot take the burst that the traffic begins with, is listed, and the others
+// are fitted.
+func TestCalibrateWithoutRate(t *testing.T) {
+	sc := scenario(t, "fig6.4", "traffic.arrivals.first=31", "traffic.fifo=24", "firmware.buffers=3", "policy=pci-first")
+	opt := twoPairs
+	opt.Polls, opt.ScaleLow, opt.ScaleHigh = []int{8, 900}, 0.3, 0.3
+	c, err := Calibrate(t.Context(), sc, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.WithoutRate) == 0 || len(c.WithoutRate) == len(c.Tried) {
+		t.Fatalf("%d of %d machines without a rate, want some", len(c.WithoutRate), len(c.Tried))
+	}
+	for _, f := range c.WithoutRate {
+		if f.Poll != 900 || f.Rate.OK() || f.Residual.OK() || !strings.Contains(f.NoRate, "no rate found") {
+			t.Errorf("%+v", f)
+		}
+	}
+	if c.Best.Poll != 8 || !c.Best.Rate.OK() {
+		t.Errorf("best %+v", c.Best)
+	}
+	var b bytes.Buffer
+	if err := c.WriteText(&b); err != nil || !strings.Contains(b.String(), "at no rate") || !strings.Contains(b.String(), c.WithoutRate[0].Machine.String()) {
+		t.Errorf("text does not list them (%v):\n%s", err, b.String())
+	}
+	opt.Polls = []int{900}
+	if _, err := Calibrate(t.Context(), sc, opt); err == nil || !strings.Contains(err.Error(), "no rate found") {
+		t.Errorf("%v, want an error that says why no machine has a rate", err)
+	}
+}
+
 func TestCalibrateNowhere(t *testing.T) {
 	opt := twoPairs
 	opt.Polls, opt.Packets = []int{8}, 60 // all of them before the windows' warm-up
