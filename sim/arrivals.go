@@ -392,7 +392,7 @@ func (s *recordedSource) read(enough func() bool) error {
 			s.went(rec.Packet, wayCard, rec.Peer)
 		case traces.KindLeave:
 			switch {
-			case rec.Verdict == traces.VerdictForwarded:
+			case rec.Verdict == traces.VerdictForwarded && rec.Reason == traces.ReasonNone:
 				s.went(rec.Packet, wayCard, rec.Card)
 			case rec.Reason == traces.ReasonTTLExpired:
 				s.went(rec.Packet, wayExpired, 0)

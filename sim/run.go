@@ -128,6 +128,7 @@ type Simulation struct {
 	check   *traces.Validator
 	print   *traces.Fingerprint
 	wires   *traffic.PcapSink
+	played  []*traffic.Capture
 	notes   []string
 	hash    string
 	drained bool
@@ -308,6 +309,9 @@ func (s *Simulation) buildPorts() error {
 			src, err = s.opt.Arrivals(c)
 		} else if src, spec.Saturating, err = s.source(c); err == nil {
 			spec.Limit = t.Packets
+			if c, ok := src.(*traffic.Capture); ok {
+				s.played = append(s.played, c)
+			}
 			if src, err = s.framed(src); err != nil {
 				err = &InputError{err}
 			}
@@ -788,6 +792,7 @@ func (s *Simulation) result() (*Result, error) {
 		}
 		r.Notes = append(r.Notes, note)
 	}
+	r.Notes = append(r.Notes, s.captureNotes()...)
 	if s.check != nil {
 		r.Checked = true
 		_ = s.check.Finish(s.drained) // its error is the first of the violations
@@ -796,6 +801,32 @@ func (s *Simulation) result() (*Result, error) {
 		}
 	}
 	return r, nil
+}
+
+// captureNotes tells what was made of the captures that were played, where that
+// is not all of them as they stand, and closes them.
+func (s *Simulation) captureNotes() []string {
+	var notes []string
+	add := func(format string, args ...any) {
+		// Every ingress card plays the same file.
+		if n := fmt.Sprintf(format, args...); !slices.Contains(notes, n) {
+			notes = append(notes, n)
+		}
+	}
+	for _, c := range s.played {
+		x := c.Report()
+		if x.Damage != nil {
+			add("of the capture only the readable part was played, %d packets a pass: %v", x.Packets/uint64(max(x.Passes, 1)), x.Damage)
+		}
+		if x.GapsCut > 0 {
+			add("%d gaps in the capture were longer than traffic.capture.max_jump, and were cut to it", x.GapsCut)
+		}
+		if x.StepsBack > 0 {
+			add("%d time stamps in the capture lie before the one before them, and were taken as equal to it", x.StepsBack)
+		}
+		_ = c.Close() // nothing more is read
+	}
+	return notes
 }
 
 // Run wires and runs a scenario: the library's one call.

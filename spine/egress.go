@@ -69,6 +69,12 @@ func (r *Runtime) Sent(now des.Time, f *lanai.Frame) error {
 		rec.Start, rec.Ready = now, now
 		rec.Packet, rec.Bytes = p.id, uint32(p.bytes)
 		rec.ID, rec.Cause = r.rec.NextID(r.index), cause
+		if r.txPeer == traces.HostCard {
+			// Why the cards did not forward it themselves.
+			if rec.Reason = p.reason; p.reason == traces.ReasonNone {
+				rec.Reason = traces.ReasonExtension
+			}
+		}
 	}
 	if s := r.router.sink; s != nil {
 		if err := s.Deliver(now, r.index, f); err != nil {

@@ -78,7 +78,7 @@ type Measures struct {
 
 	received, forwarded, toHost uint64
 	copies                      uint64
-	dropped, handed             [NumReasons]uint64 // handed to the host, that is
+	dropped, handed, returned   [NumReasons]uint64 // handed to the host, returned by it
 
 	// Means over all ingress cards; their histograms are merged at the end.
 	gap, ingress, total, upstream, dmaStep, occupancy, transfer stats.Batches
@@ -442,6 +442,9 @@ func (m *Measures) leave(r *Record) error {
 	switch r.Verdict {
 	case VerdictForwarded:
 		m.forwarded++
+		if reason != ReasonNone {
+			m.returned[reason]++
+		}
 		if l != nil {
 			l.forwarded++
 			if s != nil && s.enter >= 0 {

@@ -608,6 +608,15 @@ func (c checker) counts(o *oracle, r *Result) {
 	if d := cmp.Diff(by(VerdictToHost), r.ToHostBy); d != "" {
 		c.t.Errorf("%s: handed to the host (-want +got):\n%s", c.name, d)
 	}
+	via := map[string]uint64{}
+	for _, x := range o.where(func(r *Record) bool {
+		return r.Kind == KindLeave && r.Verdict == VerdictForwarded && r.Reason != ReasonNone
+	}) {
+		via[x.Reason.String()]++
+	}
+	if d := cmp.Diff(via, r.ViaHostBy); d != "" {
+		c.t.Errorf("%s: forwarded by way of the host (-want +got):\n%s", c.name, d)
+	}
 	c.real("loss", r.Loss, float64(leave(VerdictDropped))/float64(want[0]))
 }
 

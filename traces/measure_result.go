@@ -19,9 +19,12 @@ type Result struct {
 	Forwarded uint64            `json:"forwarded"`
 	ToHost    uint64            `json:"to_host"`
 	ToHostBy  map[string]uint64 `json:"to_host_by,omitempty"` // by the reason's name
-	Copies    uint64            `json:"copies,omitempty"`     // packets that came into being by flooding others
-	Dropped   map[string]uint64 `json:"dropped"`              // by the reason's name
-	Loss      Real              `json:"loss"`                 // dropped / received
+	// ViaHostBy is packets that were forwarded by way of the host, by the name
+	// of the reason for which the cards did not forward them themselves.
+	ViaHostBy map[string]uint64 `json:"via_host_by,omitempty"`
+	Copies    uint64            `json:"copies,omitempty"` // packets that came into being by flooding others
+	Dropped   map[string]uint64 `json:"dropped"`          // by the reason's name
+	Loss      Real              `json:"loss"`             // dropped / received
 
 	Figures
 
@@ -482,6 +485,7 @@ func (m *Measures) result(end des.Time) (*Result, error) {
 	r.Dropped, lost = dropCounts(&m.dropped)
 	r.Loss = ratio(lost, m.received)
 	r.ToHostBy, _ = dropCounts(&m.handed)
+	r.ViaHostBy, _ = dropCounts(&m.returned)
 
 	var lanes []*lane
 	for i, c := range m.cards {

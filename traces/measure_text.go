@@ -44,6 +44,9 @@ func (r *Result) WriteText(w io.Writer) error {
 	for _, reason := range sortedKeys(r.ToHostBy) {
 		row("  to the host", "%d: %s", r.ToHostBy[reason], reason)
 	}
+	for _, reason := range sortedKeys(r.ViaHostBy) {
+		row("  by way of the host", "%d: %s", r.ViaHostBy[reason], reason)
+	}
 	for _, reason := range sortedKeys(r.Dropped) {
 		row("  dropped", "%d: %s", r.Dropped[reason], reason)
 	}

@@ -46,7 +46,8 @@ const (
 	KindEnter
 
 	// KindLeave: Packet left the router at End. Verdict says how; for a drop
-	// Reason says why. Card is where it left, Peer the card it entered by.
+	// and for what the host gets Reason says why, and for a packet that the
+	// host had and sent back, why it had it. Card is where it left, Peer the card it entered by.
 	KindLeave
 
 	// KindDepart: Packet departed from its ingress Card to Peer: the end of

@@ -13,7 +13,7 @@ import (
 
 func TestFirmwareCommands(t *testing.T) {
 	do := func(args ...string) (string, error) {
-		root := newRoot()
+		root := newRoot(&profiling{})
 		var out bytes.Buffer
 		root.SetOut(&out)
 		root.SetErr(&out)

@@ -36,11 +36,15 @@ func usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 
 // run executes the command line and returns the exit status.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	root := newRoot()
+	var prof profiling
+	root := newRoot(&prof)
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
+	if perr := prof.finish(); err == nil {
+		err = perr
+	}
 	if err == nil {
 		return 0
 	}
@@ -65,7 +69,7 @@ func status(err error) int {
 	return 1
 }
 
-func newRoot() *cobra.Command {
+func newRoot(prof *profiling) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "spinesim",
 		Short: "Simulate LANai network cards running the SPINE dispatcher",
@@ -84,10 +88,15 @@ static with dynamic schedules.`,
 		},
 	}
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		// A word before the flag that names no command is what is wrong: its
+		// flags are not known because it is not.
+		if args := c.Flags().Args(); c.HasSubCommands() && len(args) > 0 {
+			return wrapArgs(cobra.NoArgs)(c, args)
+		}
 		return usagef("%w (see %s --help)", err, c.CommandPath())
 	})
 	root.SetVersionTemplate("spinesim {{.Version}}\n")
-	addProfiling(root)
+	prof.add(root)
 	root.AddCommand(newVersion(), newScenario(), newRun(), newReplay(), newCalibrate(), newPredict(), newMaxRate(), newCompare(), newFirmware(), newSchedule(), newTune(), newSweep(), newPolicies(), newCost(),
 		newTrace(), newPlot(), newReport())
 	return root

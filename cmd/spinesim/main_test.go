@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/pprof/profile"
 	"github.com/spf13/cobra"
 )
 
@@ -41,6 +42,9 @@ func TestMistakes(t *testing.T) {
 		{[]string{"frob"}, "frob"},
 		{[]string{"run", "--nope"}, "--nope"},
 		{[]string{"run", "extra"}, "extra"},
+		{[]string{"plot", "nosuch", "--out", "x.svg"}, `"nosuch"`},
+		{[]string{"nosuch", "--out", "x.svg"}, `"nosuch"`},
+		{[]string{"plot", "--nosuch"}, "--nosuch"},
 		{[]string{"run", "--scenario", scenario}, "s.yaml:3: firmware.bufers"},
 		{[]string{"run", "--scenario", "nowhere"}, "nowhere"},
 		{[]string{"run", "--routes", routes}, "r.txt: line 2"},
@@ -103,7 +107,7 @@ func TestHelp(t *testing.T) {
 			walk(s)
 		}
 	}
-	walk(newRoot())
+	walk(newRoot(&profiling{}))
 }
 
 // TestReplay runs the main job small, then again from its record.
@@ -193,6 +197,67 @@ func TestReplayList(t *testing.T) {
 	}
 	if code, _, stderr = spinesim("replay", "list.csv", "--set", "traffic.packets=7"); code != 2 || !strings.Contains(stderr, "only traffic.fifo") {
 		t.Errorf("status %d: %s", code, stderr)
+	}
+}
+
+// TestCutCapture: a run says that a capture was cut off, and where.
+func TestCutCapture(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if code, _, stderr := spinesim("run", "--packets", "50", "--wires", "whole.pcapng"); code != 0 {
+		t.Fatal(stderr)
+	}
+	b, err := os.ReadFile("whole.pcapng")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("cut.pcapng", b[:len(b)*2/3+5], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := spinesim("run", "--pcap", "cut.pcapng", "--set", "traffic.capture.partial=true", "--check")
+	if code != 0 || !strings.Contains(stdout, "note: of the capture only the readable part was played") || !strings.Contains(stdout, "cut.pcapng") {
+		t.Errorf("status %d, %s%s", code, stdout, stderr)
+	}
+	if code, stdout, stderr = spinesim("run", "--pcap", "whole.pcapng"); code != 0 || strings.Contains(stdout, "note:") {
+		t.Errorf("status %d, %s%s", code, stdout, stderr)
+	}
+}
+
+// TestViaHost: a result tells why packets took the way through the host, whether
+// it is made by a run or from its record.
+func TestViaHost(t *testing.T) {
+	t.Chdir(t.TempDir())
+	code, stdout, stderr := spinesim("run", "--scenario", "host-path", "--packets", "200", "--record", "r.parquet", "--check")
+	if code != 0 || !strings.Contains(stdout, "by way of the host: no route") {
+		t.Errorf("status %d, %s%s", code, stdout, stderr)
+	}
+	if code, stdout, stderr = spinesim("trace", "stats", "r.parquet"); code != 0 || !strings.Contains(stdout, "by way of the host") {
+		t.Errorf("status %d, %s%s", code, stdout, stderr)
+	}
+}
+
+// TestProfiles: profiles are whole, also those of a command that fails.
+func TestProfiles(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for i, args := range [][]string{
+		{"run", "--packets", "200"},
+		{"run", "--packets", "10", "--record", "r.unknown"},
+		{"trace", "check", "absent.parquet"},
+	} {
+		code, _, stderr := spinesim(append(args, "--cpuprofile", "cpu", "--memprofile", "mem")...)
+		if (code == 0) != (i == 0) {
+			t.Errorf("%q: status %d: %s", args, code, stderr)
+		}
+		for _, name := range []string{"cpu", "mem"} {
+			f, err := os.Open(name)
+			if err != nil {
+				t.Fatalf("%q: %v", args, err)
+			}
+			if _, err := profile.Parse(f); err != nil {
+				t.Errorf("%q: profile %s: %v", args, name, err)
+			}
+			f.Close()
+			os.Remove(name)
+		}
 	}
 }
 

@@ -225,7 +225,7 @@ func TestReadmeReference(t *testing.T) {
 // checkFlags sees that a command and the flags it is shown with exist.
 func checkFlags(t *testing.T, e example) {
 	t.Helper()
-	c, rest, err := newRoot().Find(e.args)
+	c, rest, err := newRoot(&profiling{}).Find(e.args)
 	if err != nil {
 		t.Errorf("README.md:%d: %v", e.line, err)
 		return

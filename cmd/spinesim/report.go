@@ -278,6 +278,9 @@ func (b *reportBuilder) summary() []report.Group {
 		row("cut", cutBy), row("simulated time", fmt.Sprintf("%.6f s", float64(r.Observed))), row("route table", table),
 		row("records", fmt.Sprint(b.n.n)), row("fingerprint", b.print.String()))
 	var drops []report.Row
+	for _, reason := range sortedKeys(r.ViaHostBy) {
+		drops = append(drops, row("by way of the host, "+reason, fmt.Sprint(r.ViaHostBy[reason])))
+	}
 	for _, reason := range sortedKeys(r.ToHostBy) {
 		drops = append(drops, row("to the host, "+reason, fmt.Sprint(r.ToHostBy[reason])))
 	}

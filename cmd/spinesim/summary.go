@@ -54,7 +54,11 @@ func summarise(w io.Writer, r *sim.Result) error {
 	if len(r.ToHostBy) > 0 {
 		why = " (" + counted(r.ToHostBy) + ")"
 	}
-	row("packets", "%d in, %d forwarded, %d to host%s, dropped: %s", r.Received, r.Forwarded, r.ToHost, why, counted(r.Dropped))
+	via := ""
+	if len(r.ViaHostBy) > 0 {
+		via = " (by way of the host: " + counted(r.ViaHostBy) + ")"
+	}
+	row("packets", "%d in, %d forwarded%s, %d to host%s, dropped: %s", r.Received, r.Forwarded, via, r.ToHost, why, counted(r.Dropped))
 	if len(r.Skipped) > 0 {
 		row("skipped", "%s", counted(r.Skipped))
 	}

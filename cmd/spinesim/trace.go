@@ -324,7 +324,10 @@ type violation struct {
 
 func (r *checked) print(w io.Writer, all bool) error {
 	what := "a whole run"
-	if r.Part {
+	switch {
+	case r.Damage != "":
+		what = "the readable part of a file"
+	case r.Part:
 		what = "a part of a run"
 	}
 	rest := ""
@@ -378,7 +381,7 @@ func check(c *cobra.Command, path string, partial, window, all bool) (*checked, 
 		out.Violations = append(out.Violations, violation{string(x.Invariant), x.Number, x.Detail, x.Explain()})
 	}
 	if src.damage != nil {
-		out.Damage = src.damage.Error()
+		out.Damage, out.Part = src.damage.Error(), true
 	}
 	return out, nil
 }

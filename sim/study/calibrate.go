@@ -125,14 +125,14 @@ func (o CalibrateOptions) filled() CalibrateOptions {
 
 // Calibration is what a fit gives.
 type Calibration struct {
-	Best    Fit     `json:"best"`
-	Equal   []Fit   `json:"equally_good"` // Best among them, in order of residual
-	Tried   []Fit   `json:"tried"`
+	Best  Fit   `json:"best"`
+	Equal []Fit `json:"equally_good"` // Best among them, in order of residual
+	Tried []Fit `json:"tried"`
 	// WithoutRate are the machines tried that carry the traffic at no rate, by
 	// the search for it; they are no candidates.
-	WithoutRate []Fit `json:"without_rate,omitempty"`
-	Margin  float64 `json:"margin"`
-	Reading Reading `json:"reading"`
+	WithoutRate []Fit   `json:"without_rate,omitempty"`
+	Margin      float64 `json:"margin"`
+	Reading     Reading `json:"reading"`
 	// Published are the figures fitted to.
 	Published map[string]float64 `json:"published"`
 	Seed      uint64             `json:"seed"`
