@@ -41,7 +41,10 @@ func (c *CPU) Scanned() (calls, cycle int64, done Counters) { return c.sc.calls,
 
 // EndScan lets the scan end with the call in progress. It must not be called while
 // the processor is ahead of time.
-func (c *CPU) EndScan() { c.sc.last = true }
+func (c *CPU) EndScan() {
+	c.Forget() // of loops that would be known again
+	c.sc.last = true
+}
 
 // another goes on with a scan behind a return. It tells whether there is another
 // call, and whether the list has begun anew with it.
