@@ -86,6 +86,17 @@ func (s *Simulation) code() (firmware.Inputs, error) {
 	return in, nil
 }
 
+// executedCosts are what the handlers in C take, as scenario executed has it.
+// Measures need to know how long a DMA chain's are when nothing interrupts them.
+func executedCosts() (spine.CostTable, error) {
+	sc, err := Load("executed")
+	if err != nil {
+		return spine.CostTable{}, err
+	}
+	fw, err := sc.firmware()
+	return fw.Costs, err
+}
+
 // executed adds to a result what executed firmware has to tell.
 func (s *Simulation) executed(r *Result) {
 	if !s.sc.executes() {

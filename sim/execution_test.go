@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -276,6 +277,9 @@ func TestExecutionRefused(t *testing.T) {
 		}
 	}
 	sc := mustLoad(t, "fig6.4", "firmware.execution=full")
+	if _, _, err := LowerBound(sc); err == nil || !strings.Contains(err.Error(), "cost table") {
+		t.Errorf("a lower bound of executed firmware: %v", err)
+	}
 	if _, err := New(sc, Options{Extensions: func(int, *lanai.SRAM) ([]spine.Extension, error) { return nil, nil }}); err == nil || !strings.Contains(err.Error(), "extensions in Go") {
 		t.Errorf("an extension in Go beside executed firmware: %v", err)
 	}
@@ -474,5 +478,73 @@ func TestTestExtensions(t *testing.T) {
 			v, _ := exec.Command("clang", "--version").Output()
 			t.Errorf("%s: the object kept does %s, compiled anew it does %s; %.60s", name, kept, now, v)
 		}
+	}
+}
+
+// TestExecutionRandom runs random machines under random traffic each way, some
+// with an extension that breaks rules: every invariant holds, and packets that
+// two of them took in end alike in both.
+func TestExecutionRandom(t *testing.T) {
+	machines := 40
+	if testing.Short() {
+		machines = 5
+	}
+	for seed := range uint64(machines) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(seed, 1))
+			pick := func(of ...string) string { return of[r.IntN(len(of))] }
+			order := "default"
+			if r.IntN(2) == 0 {
+				order = strings.Trim(fmt.Sprint(r.Perm(spine.NumQueues)), "[]")
+			}
+			preset := pick("fig6.4", "fig6.4", "four-way", "one-card")
+			settings := []string{
+				"traffic.packets=100", fmt.Sprintf("seed=%d", seed), fmt.Sprintf("policy=%q", order),
+				fmt.Sprintf("firmware.buffers=%d", 1+r.IntN(32)), fmt.Sprintf("firmware.credits=%d", 1+r.IntN(8)),
+				fmt.Sprintf("traffic.arrivals.rate=%d µs", 40+r.IntN(300)), "traffic.sizes.kind=" + pick("imix", "rfc2544", "fixed"),
+				fmt.Sprintf("traffic.fifo=%d", 2+r.IntN(40)), "traffic.ttl=" + pick("1", "31"), fmt.Sprintf("traffic.carry=%d B", 60+r.IntN(1500)),
+				fmt.Sprintf("bus.peer_wait=%d", 1+r.IntN(3)), fmt.Sprintf("bus.latency_timer=%d", 40+r.IntN(100)),
+				"card.no_buffer=" + pick("backpressure", "discard"), "random_ties=" + pick("true", "false"),
+			}
+			if preset == "four-way" && r.IntN(2) == 0 {
+				settings = append(settings, "routes.cards=[0, 1, 2, 3]")
+			}
+			if r.IntN(3) == 0 {
+				settings = append(settings, "routes.default_route=false", "traffic.destinations.unroutable=0.2")
+			}
+			if r.IntN(4) == 0 {
+				settings = append(settings, "traffic.arrivals.process=saturating")
+			}
+			ways := executions
+			if r.IntN(4) == 0 {
+				settings = append(settings, "firmware.extension=[testdata/extensions/misdeeds.o]")
+				ways = ways[1:]
+			}
+			var first ends
+			for _, how := range ways {
+				got := ends{}
+				res := mustRun(t, withExecution(t, how, preset, settings...), Options{Check: true, Sinks: []traces.Sink{got}})
+				if !res.Drained {
+					t.Errorf("%s did not drain: %v; %v", how, res.Notes, settings)
+				}
+				if first == nil {
+					first = got
+				}
+				if preset == "four-way" && slices.Contains(settings, "traffic.arrivals.process=saturating") {
+					continue // which card's packet is which goes by the machine
+				}
+				for p, end := range got {
+					_, end, _ = strings.Cut(end, ", ")
+					_, want, _ := strings.Cut(first[p], ", ")
+					if strings.Contains(end+want, "(FIFO full)") || strings.Contains(end+want, "(no buffer") || want == "" {
+						continue // there was no room for it
+					}
+					if end != want {
+						t.Errorf("%s: packet %d is %s, with %s %s; %v", how, p, end, ways[0], want, settings)
+					}
+				}
+			}
+		})
 	}
 }

@@ -257,6 +257,11 @@ func (s *Simulation) buildRecorder() error {
 	if err != nil {
 		return &InputError{err}
 	}
+	if s.sc.executes() {
+		if fw.Costs, err = executedCosts(); err != nil {
+			return err
+		}
+	}
 	if !s.opt.Unmeasured {
 		s.meas, err = traces.NewMeasures(traces.MeasureSpec{
 			ChainHandlers: chainTime(&fw, card.Clock),
@@ -619,6 +624,9 @@ func (s *Simulation) Meta() *traces.Meta {
 		m.Cards = append(m.Cards, c)
 	}
 	m.Labels = append(m.Labels, traces.Label{Key: "policy", Value: s.router.Card(0).Policy().Name()})
+	if s.sc.executes() {
+		m.Labels = append(m.Labels, traces.Label{Key: "execution", Value: s.sc.Firmware.Execution})
+	}
 	return m
 }
 

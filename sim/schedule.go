@@ -30,6 +30,9 @@ func ScheduleModel(sc *Scenario) (*schedule.Machine, []schedule.Flow, error) {
 	if err := sc.Validate(); err != nil {
 		return nil, nil, err
 	}
+	if sc.executes() {
+		return nil, nil, inputErrorf("firmware.execution: %s: schedules and bounds are worked out from a cost table; want table (scenario executed has the costs of the firmware in C)", sc.Firmware.Execution)
+	}
 	s := &Simulation{sc: sc}
 	if err := s.buildTable(); err != nil {
 		return nil, nil, err

@@ -51,6 +51,9 @@ type executed struct {
 	free    des.Time     // since when a buffer has been free
 	early   *lanai.Frame // sent before its handler's end
 
+	moved    *pci.Transfer // to the host, before its handler's end
+	movedHow pci.Status
+
 	// Where the present box or run of polls began.
 	from   int64
 	before isa.Counters
@@ -623,7 +626,13 @@ func (x *executed) effects(now des.Time, m message) error {
 			return r.Sent(now, f)
 		}
 		return nil
-	case traces.DMAStartHeader, traces.AckSend, traces.ToHost:
+	case traces.ToHost:
+		t := x.moved
+		if x.moved = nil; t != nil {
+			return r.DMADone(now, x.movedHow, t)
+		}
+		return nil
+	case traces.DMAStartHeader, traces.AckSend:
 		return nil
 	case traces.WireOutputDone:
 		return r.wireDone(now, p, m)
@@ -769,6 +778,12 @@ func (x *executed) DMAFor(op *lanai.DMAOp) {
 func (x *executed) DMADone(now des.Time, st pci.Status, t *pci.Transfer) error {
 	if x.rt.dmaPacket == nil {
 		return fmt.Errorf("card %d at %v: a DMA to bus address %#x that is no packet's has ended", x.rt.index, now, t.Addr)
+	}
+	if r := x.rt; r.curRuns && r.cur.handler == traces.ToHost && t.Event == traces.TransferToHost {
+		// A short packet is in the host's memory before the handler that sent it
+		// has returned. The run-time takes notice then.
+		x.moved, x.movedHow = t, st
+		return nil
 	}
 	return x.rt.DMADone(now, st, t)
 }

@@ -10,6 +10,7 @@ import (
 
 	"spinesim/sim"
 	"spinesim/sim/study"
+	"spinesim/spine"
 )
 
 func newCompare() *cobra.Command {
@@ -58,7 +59,9 @@ At a rate that all policies carry, their gaps are those of the arrivals: use
 				return err
 			}
 			opt.Workers = f.workers
-			opt.LowerBound = sim.LowerBound
+			if sc.Firmware.Execution == string(spine.ExecuteTable) {
+				opt.LowerBound = sim.LowerBound
+			}
 			if maxRate {
 				o := study.DefaultMaxRate()
 				opt.MaxRate = &o

@@ -171,7 +171,16 @@ type executionRun struct {
 	ingress   uint64 // cards, a bit each
 	windows   sim.Windows
 	runs      [traces.NumEvents + 1]stepSum // by event; the last for polls
-	ends      []packetEnd                   // by packet
+	places    []packetPlace                 // by packet
+	ends      [spine.MaxCards][]packetEnd   // by ingress card and place there
+}
+
+// packetPlace is which of the packets of its ingress card a packet is. Numbers
+// go by the order of arrival at any card, which saturating sources leave to the
+// machine.
+type packetPlace struct {
+	card uint8
+	n    int32
 }
 
 type stepSum struct{ n, cycles, stall uint64 }
@@ -209,28 +218,39 @@ func (x *executionRun) Record(r *traces.Record) error {
 		if r.Card < 64 && x.ingress>>r.Card&1 != 0 {
 			x.runs[traces.NumEvents].add(uint64(r.Count), r.Cycles, uint64(r.Stall))
 		}
+	case traces.KindEnter:
+		if int(r.Card) >= len(x.ends) {
+			break
+		}
+		for uint64(len(x.places)) <= r.Packet {
+			x.places = append(x.places, packetPlace{card: traces.NoCard})
+		}
+		x.places[r.Packet] = packetPlace{r.Card, int32(len(x.ends[r.Card]))}
+		x.ends[r.Card] = append(x.ends[r.Card], packetEnd{})
 	case traces.KindLeave:
 		if r.Reason == traces.ReasonFIFOFull || r.Reason == traces.ReasonNoBufferDiscard {
 			break // a matter of time
 		}
-		for uint64(len(x.ends)) <= r.Packet {
-			x.ends = append(x.ends, packetEnd{})
+		if r.Packet < uint64(len(x.places)) && x.places[r.Packet].card != traces.NoCard {
+			at := x.places[r.Packet]
+			x.ends[at.card][at.n] = packetEnd{r.Verdict, r.Reason, r.Card}
 		}
-		x.ends[r.Packet] = packetEnd{r.Verdict, r.Reason, r.Card}
 	}
 	return x.windows.Record(r)
 }
 
 // agree counts the packets that both runs took in, by whether they ended alike.
 func (x *executionRun) agree(y *executionRun) (same, other uint64) {
-	for i := range min(len(x.ends), len(y.ends)) {
-		a, b := x.ends[i], y.ends[i]
-		switch {
-		case a.verdict == traces.VerdictNone || b.verdict == traces.VerdictNone:
-		case a == b:
-			same++
-		default:
-			other++
+	for c := range x.ends {
+		for i := range min(len(x.ends[c]), len(y.ends[c])) {
+			a, b := x.ends[c][i], y.ends[c][i]
+			switch {
+			case a.verdict == traces.VerdictNone || b.verdict == traces.VerdictNone:
+			case a == b:
+				same++
+			default:
+				other++
+			}
 		}
 	}
 	return same, other

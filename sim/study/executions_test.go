@@ -117,3 +117,16 @@ func TestCompareExecutionsRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestCompareExecutionsFourWay: packets of several saturating sources are told
+// apart by where they came in.
+func TestCompareExecutionsFourWay(t *testing.T) {
+	sc := scenario(t, "four-way", "traffic.packets=60", "traffic.arrivals.process=saturating", "traffic.sizes.kind=imix", "routes.cards=[0, 1, 2, 3]")
+	r, err := CompareExecutions(t.Context(), sc, ExecutionOptions{Replications: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Otherwise != 0 || r.Compared != 2*4*60 {
+		t.Errorf("%d of %d packets went otherwise, want 0 of 480", r.Otherwise, r.Compared)
+	}
+}
