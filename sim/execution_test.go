@@ -548,3 +548,26 @@ func TestExecutionRandom(t *testing.T) {
 		})
 	}
 }
+
+// TestExecutedChain: measures know how long an executed DMA chain's handlers are.
+func TestExecutedChain(t *testing.T) {
+	chain := func(settings ...string) des.Time {
+		m, _, err := mustLoad(t, "fig6.4", settings...).RecordSpec()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m.ChainHandlers
+	}
+	var cycles int64
+	costs, err := executedCosts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range []traces.Event{traces.PeerToPeerStart, traces.DMAStartHandler, traces.DMAGenericStart, traces.DMAStartBody, traces.DMAStartHeader} {
+		cycles += int64(costs.Handler[h].Cycles)
+	}
+	want := des.Time(cycles) * 30 * des.Nanosecond
+	if got := chain("firmware.execution=full"); got != want || got != chain("firmware.execution=handlers") || got == chain() {
+		t.Errorf("a chain of %v, want %v, and other than the table's %v", got, want, chain())
+	}
+}

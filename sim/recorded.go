@@ -23,7 +23,11 @@ func (sc *Scenario) RecordSpec() (traces.MeasureSpec, traces.Limits, error) {
 		return traces.MeasureSpec{}, traces.Limits{}, &InputError{err}
 	}
 	s := Simulation{sc: sc}
-	return traces.MeasureSpec{ChainHandlers: chainTime(&fw, card.Clock), BusPeriod: busPeriod(sc)}, s.limits(), nil
+	chain, err := sc.chainTime(&fw, card.Clock)
+	if err != nil {
+		return traces.MeasureSpec{}, traces.Limits{}, err
+	}
+	return traces.MeasureSpec{ChainHandlers: chain, BusPeriod: busPeriod(sc)}, s.limits(), nil
 }
 
 // WarmUpPackets and WindowPackets bound where RunReplay looks for windows: after

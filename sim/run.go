@@ -257,14 +257,13 @@ func (s *Simulation) buildRecorder() error {
 	if err != nil {
 		return &InputError{err}
 	}
-	if s.sc.executes() {
-		if fw.Costs, err = executedCosts(); err != nil {
-			return err
-		}
+	chain, err := s.sc.chainTime(&fw, card.Clock)
+	if err != nil {
+		return err
 	}
 	if !s.opt.Unmeasured {
 		s.meas, err = traces.NewMeasures(traces.MeasureSpec{
-			ChainHandlers: chainTime(&fw, card.Clock),
+			ChainHandlers: chain,
 			BusPeriod:     busPeriod(s.sc),
 		})
 		if err != nil {

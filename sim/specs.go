@@ -112,15 +112,22 @@ func (s *Scenario) phase(i int, clock des.Frequency) des.Time {
 
 // chainTime is how long the handlers of one uninterrupted DMA chain take: the
 // longest that the engine is idle with a packet waiting in the fast state.
-func chainTime(fw *spine.Spec, clock des.Frequency) des.Time {
+func (s *Scenario) chainTime(fw *spine.Spec, clock des.Frequency) (des.Time, error) {
+	costs := fw.Costs
+	if s.executes() {
+		var err error
+		if costs, err = executedCosts(); err != nil {
+			return 0, err
+		}
+	}
 	var cycles int64
 	for _, h := range []traces.Event{traces.PeerToPeerStart, traces.DMAStartHandler, traces.DMAGenericStart, traces.DMAStartBody, traces.DMAStartHeader} {
-		cycles += int64(fw.Costs.Handler[h].Cycles)
+		cycles += int64(costs.Handler[h].Cycles)
 	}
 	if clock.Num == 0 {
-		return 0
+		return 0, nil
 	}
-	return des.Time(float64(cycles) * float64(des.Second) / clock.Hz())
+	return des.Time(float64(cycles) * float64(des.Second) / clock.Hz()), nil
 }
 
 // ipv4 is IPv4 forwarding as package router knows it.
