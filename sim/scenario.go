@@ -67,7 +67,7 @@ type FirmwareSpec struct {
 	Batch       int                 `yaml:"batch" doc:"Packets that the router handler is given at a time; extensions can share work among them, packets wait for each other." min:"1" max:"256"`
 	BatchWait   des.Time            `yaml:"batch_wait" doc:"Longest time that a packet waits for its batch to fill."`
 	Watchdog    des.Cycles          `yaml:"watchdog" doc:"Longest run of the router handler; an extension that exceeds it is stopped and unloaded, one in C loses its packet."`
-	Execution   string              `yaml:"execution" json:",omitempty" doc:"What the card's processor executes: table (nothing: costs are data), handlers (each poll and handler, compiled from C; dispatcher and policy take no time) or full (the whole firmware in C, its dispatcher polling in the policy's order)." enum:"table,handlers,full"`
+	Execution   string              `yaml:"execution" json:",omitempty" doc:"What the card's processor executes: table (nothing: costs are data), handlers (each poll and handler, compiled from C; dispatcher and policy take no time) or full (the whole firmware in C, its dispatcher polling in the policy's order). Costs of what is executed do not count." enum:"table,handlers,full"`
 	Extension   []string            `yaml:"extension,omitempty" json:",omitempty" doc:"For execution: handlers or full: object files of an extension in C, which the router handler calls first (spinesim firmware build makes them)."`
 	RouterCost  string              `yaml:"router_cost" doc:"Cost of the router handler: charged (by the extension as it works, beside the table's) or table (the table's alone, as where it was measured whole)." enum:"charged,table"`
 }
