@@ -68,6 +68,10 @@ At a rate that all policies carry, their gaps are those of the arrivals: use
 			}
 			b, tell := newBar(c, "compare")
 			opt.Progress = tell
+			var pooled pooledLatency
+			if len(pic.files) > 0 {
+				opt.Observe = pooled.observe
+			}
 			r, err := study.Compare(c.Context(), sc, opt)
 			b.end()
 			if err != nil && !cut(c.Context(), err) {
@@ -81,7 +85,7 @@ At a rate that all policies carry, their gaps are those of the arrivals: use
 			} else if werr := printCompare(w, r); werr != nil {
 				return werr
 			}
-			if werr := pic.save(c, err != nil, f.asJSON, func() (*sheet, error) { return drawCompare(r) }); werr != nil {
+			if werr := pic.save(c, err != nil, f.asJSON, func() (*sheet, error) { return drawCompare(r, &pooled) }); werr != nil {
 				return werr
 			}
 			if err != nil {
@@ -91,7 +95,7 @@ At a rate that all policies carry, their gaps are those of the arrivals: use
 		},
 	}
 	f.add(c, "fig6.4")
-	pic.add(c, "gap, latency, loss, bubbles and utilisation of every policy")
+	pic.add(c, "gap, latency and its distribution, loss, bubbles and utilisation of every policy")
 	c.Flags().IntVarP(&opt.Replications, "replications", "n", 10, "runs of each policy, under different seeds")
 	c.Flags().Uint64Var(&packets, "packets", 20_000, "packets a run offers to each ingress card; 0 for the scenario's")
 	c.Flags().StringVar(&rate, "rate", "", `rate into each ingress card, such as "15000 packets/s" or "65 µs"`)

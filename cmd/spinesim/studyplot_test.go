@@ -31,7 +31,7 @@ func drawnBy(t *testing.T, want []string, args ...string) {
 }
 
 func TestCompareDrawn(t *testing.T) {
-	drawnBy(t, []string{"default", "pci-first", "Gap between departures (dotted: lower bound 44.91", "p99", "Loss", "bubbles", "processor"},
+	drawnBy(t, []string{"default", "pci-first", "Gap between departures (dotted: lower bound 44.91", "p99", "Distribution of the latency", "pci-first: median", "Loss", "bubbles", "processor"},
 		"compare", "default", "pci-first", "--saturated", "--packets", "100", "-n", "2")
 }
 

@@ -31,6 +31,10 @@ type CompareOptions struct {
 	LowerBound func(*sim.Scenario) (des.Time, string, error)
 	// MaxRate, where given, also searches each policy's highest rate.
 	MaxRate *MaxRateOptions
+	// Observe, if not nil, gives a sink for the record of a policy's replication,
+	// both counted from 0, and what to call once that run is whole. It is called
+	// by several workers at once.
+	Observe func(policy, replication int) (sink traces.Sink, whole func())
 	// Progress is told the runs that are done.
 	Progress Progress
 }
@@ -177,7 +181,7 @@ func Compare(ctx context.Context, sc *sim.Scenario, opt CompareOptions) (*Compar
 	}
 	var done atomic.Int64
 	report := newReporter(opt.Progress, int64(len(variants)*opt.Replications)+extra, &done)
-	grid, err := runGrid(ctx, opt.Workers, variants, opt.Replications, report)
+	grid, err := runGrid(ctx, opt.Workers, variants, opt.Replications, opt.Observe, report)
 	if err != nil && ctx.Err() == nil {
 		return nil, err
 	}
@@ -217,7 +221,7 @@ func outcomeOf(r *sim.Result) outcome {
 
 // runGrid runs every replication of every variant, replications outermost, so
 // that what an interrupted study has is whole replications of all.
-func runGrid(ctx context.Context, atOnce int, variants []*sim.Scenario, replications int, report *reporter) ([][]outcome, error) {
+func runGrid(ctx context.Context, atOnce int, variants []*sim.Scenario, replications int, observe func(variant, replication int) (traces.Sink, func()), report *reporter) ([][]outcome, error) {
 	grid := make([][]outcome, len(variants))
 	for i := range grid {
 		grid[i] = make([]outcome, replications)
@@ -225,10 +229,18 @@ func runGrid(ctx context.Context, atOnce int, variants []*sim.Scenario, replicat
 	err := each(ctx, atOnce, len(variants)*replications, func(ctx context.Context, k int) error {
 		i, j := k%len(variants), k/len(variants)
 		sc := replicate(variants[i], j)
-		r, err := sim.Run(ctx, sc, sim.Options{})
+		var o sim.Options
+		whole := func() {}
+		if observe != nil {
+			var sink traces.Sink
+			sink, whole = observe(i, j)
+			o.Sinks = append(o.Sinks, sink)
+		}
+		r, err := sim.Run(ctx, sc, o)
 		if err != nil {
 			return fmt.Errorf("policy %s, seed %d: %w", sc.Policy, sc.Seed, err)
 		}
+		whole()
 		grid[i][j] = outcomeOf(r)
 		report.add(1, sc.Policy)
 		return nil

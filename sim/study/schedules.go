@@ -274,11 +274,11 @@ func scheduleRow(ctx context.Context, base *sim.Scenario, c scheduleCase, kinds 
 	row := &ScheduleRow{
 		Traffic: c.name, LowerBound: traces.Real(bound.Microseconds()), Binding: binding, Rate: traces.Real(rate.PerSecond()),
 	}
-	full, err := runGrid(ctx, opt.Workers, under(saturated(sc), opt.Policies), opt.Replications, report)
+	full, err := runGrid(ctx, opt.Workers, under(saturated(sc), opt.Policies), opt.Replications, nil, report)
 	if err != nil {
 		return nil, err
 	}
-	part, err := runGrid(ctx, opt.Workers, under(sc, opt.Policies), opt.Replications, report)
+	part, err := runGrid(ctx, opt.Workers, under(sc, opt.Policies), opt.Replications, nil, report)
 	if err != nil {
 		return nil, err
 	}
@@ -356,7 +356,7 @@ func scheduleCurve(ctx context.Context, base *sim.Scenario, a scheduleAxis, kind
 		if err != nil {
 			return nil, err
 		}
-		grid, err := runGrid(ctx, opt.Workers, under(sc, opt.Policies), opt.Replications, report)
+		grid, err := runGrid(ctx, opt.Workers, under(sc, opt.Policies), opt.Replications, nil, report)
 		if err != nil {
 			return nil, err
 		}

@@ -74,7 +74,7 @@ func TestSharedRuns(t *testing.T) {
 	shared := 0
 	for i, o := range got {
 		v := with(sc, func(c *sim.Scenario) { c.Policy = spine.FormatOrder(some[i]) })
-		grid, err := runGrid(t.Context(), 2, []*sim.Scenario{v}, 2, newReporter(nil, 0, new(atomic.Int64)))
+		grid, err := runGrid(t.Context(), 2, []*sim.Scenario{v}, 2, nil, newReporter(nil, 0, new(atomic.Int64)))
 		if err != nil {
 			t.Fatal(err)
 		}
