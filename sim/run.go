@@ -48,6 +48,10 @@ type Options struct {
 	// Arrivals gives what arrives at a card, with the link's headers, in place
 	// of the scenario's traffic. Whoever makes the sources closes them.
 	Arrivals func(card int) (traffic.Source, error)
+	// HangAfter is how long, by the wall's clock, a call of one of Extensions may
+	// take before the run is given up with ErrHang; 0 is 10 s, less than 0 no
+	// bound.
+	HangAfter time.Duration
 	// Policy makes the dispatcher's policy of a card, each its own; nil takes
 	// the scenario's.
 	Policy func(card int) (spine.Policy, error)
@@ -641,6 +645,13 @@ const slice = 20 * des.Millisecond
 // Run runs the simulation to its end. A cancelled context ends it early: the
 // result so far is returned with Interrupted set, beside the context's error.
 func (s *Simulation) Run(ctx context.Context) (*Result, error) {
+	if s.opt.Extensions != nil && s.opt.HangAfter >= 0 {
+		return s.watched(ctx)
+	}
+	return s.run(ctx)
+}
+
+func (s *Simulation) run(ctx context.Context) (*Result, error) {
 	begun := time.Now()
 	if err := s.armSpan(); err != nil {
 		return nil, err

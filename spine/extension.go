@@ -111,7 +111,8 @@ type Verdict struct {
 // Extension is code that users load onto a card: it looks at a packet, charges
 // what its work costs and decides. Handle must not allocate and must not keep
 // its arguments. The watchdog counts what is charged: an extension that loops
-// and never charges takes no simulated time, and holds up the simulation.
+// and never charges takes no simulated time, and holds up the simulation; only
+// who watches the wall's clock can tell (Router.Calling).
 type Extension interface {
 	Name() string
 	Handle(ctx *Context, p *Packet) Verdict

@@ -23,7 +23,10 @@ func (r *Runtime) runExtensions(now des.Time, p *packet, base lanai.Demand) lana
 	r.extPkt = Packet{ID: p.id, Bytes: p.bytes, Header: head, Ingress: r.index, BadCRC: p.frame.BadCRC}
 	r.verdict = Verdict{Action: ToHost}
 	for i := 0; i < len(r.exts); i++ {
-		v, fault := r.handle(r.exts[i])
+		x := &r.exts[i]
+		r.router.calling.begin(now, r.index, x.name, p.id)
+		v, fault := r.handle(x.Extension)
+		r.router.calling.end()
 		if fault != "" {
 			r.unloaded = append(r.unloaded, Unloaded{Extension: r.exts[i].Name(), Card: r.index, At: now, Reason: fault})
 			r.exts = append(r.exts[:i:i], r.exts[i+1:]...)

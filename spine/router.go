@@ -71,6 +71,8 @@ type Router struct {
 	copy  func(*lanai.Frame) *lanai.Frame
 	pool  []*packet
 	live  int
+
+	calling calling
 }
 
 // New wires a router on an engine. rec may be nil.
@@ -98,7 +100,7 @@ func New(e *des.Engine, rec *traces.Recorder, cfg *Config) (*Router, error) {
 		}
 		rt := &Runtime{
 			router: r, spec: &c.Firmware, eng: e, rec: rec, card: card, index: uint8(i),
-			policy: c.Policy, exts: append([]Extension(nil), c.Extensions...), stepping: c.Stepping,
+			policy: c.Policy, stepping: c.Stepping,
 			pollDemand: c.Firmware.Costs.Poll.demand(),
 		}
 		if v, ok := c.Policy.(VectorPolicy); ok {
@@ -113,6 +115,7 @@ func New(e *des.Engine, rec *traces.Recorder, cfg *Config) (*Router, error) {
 				return nil, fmt.Errorf("card %d: policy %s: %w", i, p.Name(), err)
 			}
 		}
+		rt.Load(c.Extensions...)
 		rt.batch.init(rt)
 		if c.Execution != cfg.Cards[0].Execution {
 			return nil, fmt.Errorf("card %d: execution %q, and %q on card 0: want the same on all", i, c.Execution, cfg.Cards[0].Execution)

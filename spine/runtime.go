@@ -79,7 +79,7 @@ type Runtime struct {
 
 	// Extensions.
 	batch    batch
-	exts     []Extension
+	exts     []loaded
 	ctx      Context
 	extPkt   Packet
 	verdict  Verdict
@@ -673,4 +673,14 @@ func (r *Runtime) effects(now des.Time, m *message) error {
 
 // Load adds extensions behind those that the card has. It is for the time
 // before the router starts.
-func (r *Runtime) Load(x ...Extension) { r.exts = append(r.exts, x...) }
+func (r *Runtime) Load(xs ...Extension) {
+	for _, x := range xs {
+		r.exts = append(r.exts, loaded{x, r.router.calling.name(x)})
+	}
+}
+
+// loaded is an extension with its number for Calling.
+type loaded struct {
+	Extension
+	name uint64
+}
