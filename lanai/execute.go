@@ -194,13 +194,13 @@ func (c *Card) Steady(addr uint32) bool {
 }
 
 // Window implements isa.Slots for the present segment.
-func (m *MemoryBus) Window(cycle int64) (free []uint8, until int64) {
+func (m *MemoryBus) Window(cycle int64) isa.Window {
 	d := cycle - m.at
 	switch {
 	case d < m.body && m.orb.idle:
-		return nil, m.at + m.body
+		return isa.Window{Until: m.at + m.body}
 	case d < m.body:
-		return m.orb.window(d, m.body), 0
+		return m.orb.window(d, m.body)
 	case d == m.body && m.end > m.body:
 		m.needTail()
 		m.tailFree[0] = uint8(m.tail.free)
@@ -208,21 +208,42 @@ func (m *MemoryBus) Window(cycle int64) (free []uint8, until int64) {
 		// Nobody looks beyond the segment; nothing is known of it.
 		m.tailFree[0] = 0
 	}
-	return m.tailFree[:], 0
+	m.tailWaits = isa.AppendWaits(m.tailWaits[:0], m.tailFree[:], 1)
+	return isa.Window{Free: m.tailFree[:], Waits: m.tailWaits}
 }
+
+// ample is how far at least a window goes where the orbit does. Chosen.
+const ample = 256
 
 // window is what each cycle from offset d on leaves to the processor, as far as
 // one stretch of the table tells, and not beyond offset body.
-func (o *orbit) window(d, body int64) []uint8 {
-	i, _ := o.place(d + 1) // so that the cell behind d is worked out
-	i, _ = o.place(d)
+func (o *orbit) window(d, body int64) isa.Window {
+	o.place(d + 1) // so that the cell behind d is worked out
+	i, _ := o.place(d)
 	if o.period != 0 && i == o.pre+o.period {
 		i = o.pre
 	}
-	for len(o.steps) < len(o.frees)-1 {
-		k := len(o.steps)
+	o.widen(i)
+	n := i + int(min(int64(len(o.waits)-i), body-d))
+	return isa.Window{Free: o.steps[i:n], Waits: o.waits[i:n]}
+}
+
+// widen makes the steps go on from cell i for some time.
+func (o *orbit) widen(i int) {
+	have := len(o.waits)
+	if have > i && (o.period != 0 && have >= o.pre+o.period+ample || o.period == 0 && have == len(o.frees)-1) {
+		return
+	}
+	n := len(o.frees) - 1
+	for k := len(o.steps); k < n; k++ {
 		o.steps = append(o.steps, uint8(o.frees[k+1]-o.frees[k]))
 	}
-	n := min(int64(len(o.steps)-i), body-d)
-	return o.steps[i : i+int(n)]
+	if o.period != 0 {
+		for k := len(o.steps); k < n+ample; k++ {
+			o.steps = append(o.steps, o.steps[k-o.period])
+		}
+	}
+	// The last waits may not have been known.
+	have = max(0, have-64)
+	o.waits = isa.AppendWaits(o.waits[:have], o.steps[have:], len(o.steps)-have)
 }

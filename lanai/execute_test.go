@@ -197,7 +197,9 @@ func (w *watch) Handle(now des.Time, _ uint64) error {
 // sampled is a memory bus that was watched.
 type sampled []uint8
 
-func (s sampled) Window(cycle int64) ([]uint8, int64) { return s[cycle:], 0 }
+func (s sampled) Window(cycle int64) isa.Window {
+	return isa.Window{Free: s[cycle:], Waits: isa.AppendWaits(nil, s[cycle:], len(s[cycle:]))}
+}
 
 // TestExecutionMeetsTheBus executes calls on a card whose engines are started at
 // random, and again on a bare processor with what was seen to be free in each

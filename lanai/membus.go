@@ -61,7 +61,8 @@ type MemoryBus struct {
 		passed
 	}
 
-	tailFree [1]uint8 // for Window
+	tailFree  [1]uint8 // for Window
+	tailWaits []uint8
 
 	dirty bool // the segment has to be made anew
 	batch int  // while positive, that waits for flush

@@ -122,7 +122,8 @@ type orbit struct {
 	inv    []int32          // inv[v]: first cell in which frees has reached v; made once the period is known
 	idle   bool             // nothing is asked or pending: all slots are the processor's
 	polls  []pollTable
-	steps  []uint8 // what each cycle leaves to the processor, as far as somebody looked
+	steps  []uint8 // what each cycle leaves to executed firmware, as far as somebody looked
+	waits  []uint8 // how long that makes it wait (isa.AppendWaits)
 	evict  int
 }
 
@@ -131,7 +132,7 @@ func (o *orbit) init(a *arbiter, state uint64) {
 	*o = orbit{
 		arb: a, start: unpack(state), hash: state * 0xbf58476d1ce4e5b9, idle: state == 0 && a.slots >= 2,
 		cells: append(o.cells[:0], cell{state: state}), frees: append(o.frees[:0], 0),
-		inv: o.inv[:0], polls: o.polls[:0],
+		inv: o.inv[:0], polls: o.polls[:0], steps: o.steps[:0], waits: o.waits[:0],
 	}
 	o.extend(firstCells)
 }

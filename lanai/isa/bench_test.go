@@ -7,10 +7,14 @@ import (
 )
 
 // pattern repeats what is free in each cycle.
-type pattern struct{ free []uint8 }
+type pattern struct{ free, waits []uint8 }
 
-func (p *pattern) Window(cycle int64) ([]uint8, int64) {
-	return p.free[int(cycle%int64(len(p.free))):], 0
+func (p *pattern) Window(cycle int64) isa.Window {
+	if p.waits == nil {
+		p.waits = isa.AppendWaits(nil, p.free, len(p.free))
+	}
+	i := int(cycle % int64(len(p.free)))
+	return isa.Window{Free: p.free[i:], Waits: p.waits[i:]}
 }
 
 func benchmark(b *testing.B, slots isa.Slots) {

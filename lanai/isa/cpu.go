@@ -87,6 +87,7 @@ type CPU struct {
 	x      running
 	steady Steady
 	free   []uint8 // the window: from cycle base on
+	waits  []uint8
 	base   int64
 	until  int64
 	quiet  bool // the window has two accesses in every cycle
@@ -239,7 +240,8 @@ func (c *CPU) window(cycle int64) {
 		c.free, c.until, c.quiet = nil, NoWatchdog, true
 		return
 	}
-	c.free, c.until = c.Slots.Window(cycle)
+	w := c.Slots.Window(cycle)
+	c.free, c.waits, c.until = w.Free, w.Waits, w.Until
 	c.quiet = c.free == nil
 	if !c.quiet {
 		c.until = cycle + int64(len(c.free))
@@ -297,5 +299,5 @@ func (c *CPU) Hold(to int64) {
 		}
 		c.stalled = c.wait
 	}
-	c.cycle, _ = c.pass(c.cycle, to, u.need)
+	c.cycle, _ = c.pass(c.cycle, to, u.need())
 }

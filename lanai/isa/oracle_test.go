@@ -369,19 +369,20 @@ type truth struct {
 	r    *rand.Rand
 }
 
-func (s *truth) Window(cycle int64) ([]uint8, int64) {
+func (s *truth) Window(cycle int64) isa.Window {
 	rest := s.free[cycle:]
 	n := 1 + s.r.IntN(min(40, len(rest)))
 	for k, f := range rest[:n] {
 		if f != 2 {
 			if k == 0 {
-				return rest[:n], 0
+				// Of the waits that end behind the window some are known.
+				return isa.Window{Free: rest[:n], Waits: isa.AppendWaits(nil, rest[:min(len(rest), n+s.r.IntN(20))], n)}
 			}
 			n = k
 			break
 		}
 	}
-	return nil, cycle + int64(n)
+	return isa.Window{Until: cycle + int64(n)}
 }
 
 const (

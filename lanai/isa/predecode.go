@@ -63,11 +63,17 @@ type op struct {
 	cond       uint8
 	size       uint8 // of an access: 1, 2, 4; 0x40: sign-extend
 	sub        uint8 // which count, or index operation
-	need       uint8 // memory-bus accesses: 1, with a load or store 2
+	second     uint8 // waitBits when there are two memory-bus accesses, with a load or store, else 0
 }
+
+// need is the memory-bus accesses.
+func (u *op) need() uint8 { return 1 + u.second/waitBits }
 
 // page is decoded instructions, each of the word that it says.
 type page [pageWords]op
+
+// fetchWords is how many instructions in a row are compared at a time. Chosen.
+const fetchWords = 16
 
 // fetch makes the decoded instruction at pc valid for the present epoch, and
 // returns its page; nil when pc is not to be executed.
@@ -81,11 +87,20 @@ func (c *CPU) fetch(pc uint32) *page {
 		p = new(page)
 		c.pages[pc>>pageShift] = p
 	}
-	u := &p[pc>>2&(pageWords-1)]
+	i := pc >> 2 % pageWords
+	u := &p[i]
 	if w := loadWord(c.mem, pc); u.word != w || u.epoch == 0 {
 		u.fill(w)
 	}
 	u.epoch = c.epoch
+	// What follows is fetched next, as a rule.
+	for i++; i%fetchWords != 0; i++ {
+		u, pc = &p[i], pc+wordSize
+		if pc%Granule == 0 && (int(pc>>granuleShift) >= len(c.rights) || c.rights[pc>>granuleShift]&Execute == 0) || u.epoch == 0 || u.word != loadWord(c.mem, pc) {
+			break
+		}
+		u.epoch = c.epoch
+	}
 	return p
 }
 
@@ -136,7 +151,7 @@ func target(r uint8) uint8 {
 // fill decodes a word.
 func (u *op) fill(word uint32) {
 	i := Decode(word)
-	*u = op{word: word, imm: i.Imm, cond: uint8(i.Cond), need: 1}
+	*u = op{word: word, imm: i.Imm, cond: uint8(i.Cond)}
 	reads := func(rs ...uint8) {
 		for _, r := range rs {
 			u.uses |= 1 << r
@@ -201,7 +216,7 @@ func (u *op) fill(word uint32) {
 
 func (u *op) access(i *Instr, reads func(...uint8), result func(uint8)) {
 	u.x = xLoad
-	u.need = 2
+	u.second = waitBits
 	u.size |= i.Bytes
 	if i.Mode != Absolute {
 		u.ra = i.Rs1

@@ -46,7 +46,7 @@ type running struct {
 	now, to, far int64
 
 	fast  int64   // boundary up to which the bus leaves everything; 0 while an instruction is half-way
-	free  []uint8 // else what it leaves from cycle base on, up to to; nil while one is
+	waits []uint8 // else those from cycle base on, up to to; nil while one is
 	base  int64
 	loops bool // those that wait are skipped
 	visit bool // the instruction is a taken branch back
@@ -56,7 +56,7 @@ type running struct {
 }
 
 // stop makes the run end at the boundary cycle.
-func (x *running) stop(cycle int64) { x.to, x.far, x.fast, x.free = cycle, cycle, 0, nil }
+func (x *running) stop(cycle int64) { x.to, x.far, x.fast, x.waits = cycle, cycle, 0, nil }
 
 // execute is the interpreter's loop. What changes with every instruction lives
 // in local variables, written back by stand; there are few enough of them for
@@ -95,15 +95,11 @@ func (c *CPU) execute() (Stop, error) {
 			c.stalled, c.waited = stalled, 0
 		} else {
 			i := end - 1 - c.x.base
-			got := uint8(0)
-			for uint64(i) < uint64(len(c.x.free)) {
-				if got += c.x.free[i]; got >= u.need {
-					break
-				}
-				i++
+			w := int64(longWait)
+			if uint64(i) < uint64(len(c.x.waits)) {
+				w = int64(c.x.waits[i] >> u.second & longWait)
 			}
-			if got >= u.need {
-				w := c.x.base + i + 1 - end
+			if w < longWait && i+w < int64(len(c.x.waits)) {
 				end += w
 				c.count.Interlocks += stalled
 				c.count.Waits += w
@@ -330,7 +326,7 @@ func (c *CPU) execute() (Stop, error) {
 				continue
 			}
 			c.stand(p0, p1, p2, nz, cf, vf, hz, cycle)
-			cycle = c.waits(c.x.far)
+			cycle = c.linger(c.x.far)
 		}
 	}
 }
@@ -349,7 +345,7 @@ func (c *CPU) unfetched() (again bool, stop Stop, err error) {
 			return false, Returned, nil
 		}
 		if anew && c.x.loops {
-			c.waits(c.x.far)
+			c.linger(c.x.far)
 		}
 		return true, 0, nil
 	case c.Gates != nil && c.p0%wordSize == 0 && int(g) < len(c.rights) && !c.begun && !c.ready:
@@ -387,19 +383,19 @@ func (c *CPU) meet(u *op) (end int64, ended bool) {
 		c.got, c.wait, c.begun = 0, c.stalled, true
 	}
 	if !c.ready {
-		if cycle, ended = c.pass(cycle, x.to, u.need); !ended {
+		if cycle, ended = c.pass(cycle, x.to, u.need()); !ended {
 			c.cycle = cycle
 			return cycle, false
 		}
 	}
 	c.begun, c.ready, c.got = false, false, 0
-	x.fast, x.free, x.base = c.leaves(cycle, x.to)
+	x.fast, x.waits, x.base = c.leaves(cycle, x.to)
 	return cycle, true
 }
 
 // leaves is what the window leaves to the processor from a cycle on, not beyond
-// the boundary to: everything up to a boundary, or what is listed.
-func (c *CPU) leaves(cycle, to int64) (fast int64, free []uint8, base int64) {
+// the boundary to: everything up to a boundary, or waits as listed.
+func (c *CPU) leaves(cycle, to int64) (fast int64, waits []uint8, base int64) {
 	to = min(to, c.until)
 	switch {
 	case cycle < c.base || cycle >= to:
@@ -407,7 +403,7 @@ func (c *CPU) leaves(cycle, to int64) (fast int64, free []uint8, base int64) {
 	case c.quiet:
 		return to, nil, 0
 	}
-	return 0, c.free[cycle-c.base : to-c.base], cycle
+	return 0, c.waits[cycle-c.base : to-c.base], cycle
 }
 
 // stand writes back what execute has in variables.

@@ -65,9 +65,9 @@ func (c *CPU) visit() bool {
 	return false
 }
 
-// waits visits, and where the bus is quiet skips what rounds of a loop that waits
+// linger visits, and where the bus is quiet skips what rounds of a loop that waits
 // there are until the boundary far. It tells the boundary behind them.
-func (c *CPU) waits(far int64) int64 {
+func (c *CPU) linger(far int64) int64 {
 	if c.visit() {
 		a := &c.ahead
 		a.parkUntil = c.cycle
