@@ -291,7 +291,7 @@ func (c *CPU) Hold(to int64) {
 	if p == nil {
 		return // a return, or a fault: no instruction is in progress
 	}
-	u := &p[pc/wordSize%pageWords]
+	u := &p.ops[pc/wordSize%pageWords]
 	if !c.begun {
 		c.begun, c.got, c.waited, c.wait = true, 0, 0, 0
 		if c.hz&u.uses != 0 {

@@ -1,5 +1,7 @@
 package isa
 
+import "encoding/binary"
+
 // code is what the interpreter's switch is over.
 type code uint8
 
@@ -52,7 +54,6 @@ const unitHazard = 1 << 0
 // op is a decoded instruction, as the interpreter wants it, in 32 bytes. The
 // second operand or offset is reg[rb] | imm, of which one is zero.
 type op struct {
-	epoch      uint32 // in which it is valid
 	uses       uint32
 	leaves     uint32 // what it leaves to wait for
 	word       uint32
@@ -64,19 +65,27 @@ type op struct {
 	size       uint8 // of an access: 1, 2, 4; 0x40: sign-extend
 	sub        uint8 // which count, or index operation
 	second     uint8 // waitBits when there are two memory-bus accesses, with a load or store, else 0
+	_          [4]uint8
 }
 
 // need is the memory-bus accesses.
 func (u *op) need() uint8 { return 1 + u.second/waitBits }
 
-// page is decoded instructions, each of the word that it says.
-type page [pageWords]op
+// page is what has been decoded of a page of memory, by Granule.
+type page struct {
+	ops    [pageWords]op
+	raw    [pageWords * wordSize]byte             // what they were decoded from
+	epochs [pageWords * wordSize / Granule]uint32 // in which that is valid; 0: nothing was decoded yet
+}
 
-// fetchWords is how many instructions in a row are compared at a time. Chosen.
-const fetchWords = 16
+const granuleWords = Granule / wordSize
 
-// fetch makes the decoded instruction at pc valid for the present epoch, and
-// returns its page; nil when pc is not to be executed.
+// fetchGranules is how many in a row are compared with memory at a time. Chosen.
+const fetchGranules = 4
+
+// fetch makes the decoded instruction at pc valid for the present epoch, and as
+// a rule those that follow it, and returns its page; nil when pc is not to be
+// executed.
 func (c *CPU) fetch(pc uint32) *page {
 	g := pc >> granuleShift
 	if int(g) >= len(c.rights) || c.rights[g]&Execute == 0 || pc&3 != 0 {
@@ -87,19 +96,19 @@ func (c *CPU) fetch(pc uint32) *page {
 		p = new(page)
 		c.pages[pc>>pageShift] = p
 	}
-	i := pc >> 2 % pageWords
-	u := &p[i]
-	if w := loadWord(c.mem, pc); u.word != w || u.epoch == 0 {
-		u.fill(w)
-	}
-	u.epoch = c.epoch
-	// What follows is fetched next, as a rule.
-	for i++; i%fetchWords != 0; i++ {
-		u, pc = &p[i], pc+wordSize
-		if pc%Granule == 0 && (int(pc>>granuleShift) >= len(c.rights) || c.rights[pc>>granuleShift]&Execute == 0) || u.epoch == 0 || u.word != loadWord(c.mem, pc) {
+	for range fetchGranules {
+		i := g % uint32(len(p.epochs))
+		now, then := c.mem[g*Granule:][:Granule], p.raw[i*Granule:][:Granule]
+		if p.epochs[i] == 0 || binary.NativeEndian.Uint64(now) != binary.NativeEndian.Uint64(then) || binary.NativeEndian.Uint64(now[8:]) != binary.NativeEndian.Uint64(then[8:]) {
+			copy(then, now)
+			for k := range uint32(granuleWords) {
+				p.ops[i*granuleWords+k].fill(loadWord(now, k*wordSize))
+			}
+		}
+		p.epochs[i] = c.epoch
+		if g++; g%uint32(len(p.epochs)) == 0 || int(g) >= len(c.rights) || c.rights[g]&Execute == 0 || p.epochs[i+1] == 0 {
 			break
 		}
-		u.epoch = c.epoch
 	}
 	return p
 }
@@ -111,11 +120,8 @@ func (c *CPU) renew() {
 		return
 	}
 	for _, p := range c.pages {
-		if p == nil {
-			continue
-		}
-		for i := range p {
-			p[i].epoch = 0
+		if p != nil {
+			clear(p.epochs[:])
 		}
 	}
 	c.epoch = 1
@@ -124,7 +130,7 @@ func (c *CPU) renew() {
 // rewritten tells that the processor itself changes the word around addr.
 func (c *CPU) rewritten(addr uint32) {
 	if p := c.pages[addr>>pageShift]; p != nil {
-		p[addr>>2%pageWords].epoch = 0
+		p.epochs[addr>>granuleShift%uint32(len(p.epochs))] = 0
 	}
 }
 

@@ -71,7 +71,7 @@ func (c *CPU) execute() (Stop, error) {
 	for {
 		// The instruction, and what it was decoded to.
 		at := mathbits.RotateLeft32(p0, -2) // its number, other than any where it is misaligned
-		if at/pageWords != c.x.page || c.x.decoded[at%pageWords].epoch != c.epoch {
+		if at/pageWords != c.x.page || c.x.decoded.epochs[at%pageWords/granuleWords] != c.epoch {
 			if c.x.decoded = c.fetch(p0); c.x.decoded == nil {
 				c.x.page = ^uint32(0)
 				c.stand(p0, p1, p2, nz, cf, vf, hz, cycle)
@@ -83,7 +83,7 @@ func (c *CPU) execute() (Stop, error) {
 			}
 			c.x.page = at / pageWords
 		}
-		u := &c.x.decoded[at%pageWords]
+		u := &c.x.decoded.ops[at%pageWords]
 
 		// Its cycles.
 		end, stalled := cycle+1, int64(0)
