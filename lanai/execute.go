@@ -212,6 +212,22 @@ func (m *MemoryBus) Window(cycle int64) isa.Window {
 	return isa.Window{Free: m.tailFree[:], Waits: m.tailWaits}
 }
 
+// Phase implements isa.Periodic for the present segment.
+func (m *MemoryBus) Phase(cycle int64) (phase uint64, until int64) {
+	o, d := m.orb, cycle-m.at
+	if d < 0 || d >= m.body {
+		return 0, cycle
+	}
+	i, _ := o.place(d)
+	if o.period == 0 {
+		return 0, cycle
+	}
+	if i == o.pre+o.period {
+		i = o.pre
+	}
+	return o.serial<<16 | uint64(i), m.at + m.body
+}
+
 // ample is how far at least a window goes where the orbit does. Chosen.
 const ample = 256
 

@@ -63,6 +63,7 @@ type MemoryBus struct {
 
 	tailFree  [1]uint8 // for Window
 	tailWaits []uint8
+	serial    uint64 // of the last orbit made
 
 	dirty bool // the segment has to be made anew
 	batch int  // while positive, that waits for flush
@@ -190,6 +191,8 @@ func (m *MemoryBus) orbitOf(state uint64) *orbit {
 			o = &orbit{cells: make([]cell, 0, firstCells/2), frees: make([]int32, 0, firstCells/2)}
 		}
 		o.init(&m.arb, state)
+		m.serial++
+		o.serial = m.serial
 		m.orbits[state] = o
 	}
 	if state == 0 {

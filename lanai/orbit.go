@@ -123,6 +123,7 @@ type orbit struct {
 	idle   bool             // nothing is asked or pending: all slots are the processor's
 	polls  []pollTable
 	steps  []uint8 // what each cycle leaves to executed firmware, as far as somebody looked
+	serial uint64  // of all orbits of the bus, from 1
 	waits  []uint8 // how long that makes it wait (isa.AppendWaits)
 	evict  int
 }

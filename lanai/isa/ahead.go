@@ -100,6 +100,7 @@ func (c *CPU) Back(to int64) (Stop, error) {
 		storeWord(c.mem, a.log[i].addr, a.log[i].was)
 	}
 	a.log, a.tape = a.log[:at], a.tape[:ticked]
+	c.time.valid = max(c.time.valid, c.executed()+1-traceBytes)
 	c.state = *from
 	switch {
 	case l.gen != gen:

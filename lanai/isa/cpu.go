@@ -93,6 +93,7 @@ type CPU struct {
 	quiet  bool // the window has two accesses in every cycle
 	loop   waiting
 	ahead  ahead
+	time   rounds
 	scan   *Scan
 	scanSP uint32
 }

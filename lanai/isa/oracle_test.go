@@ -365,8 +365,40 @@ func (d *fakeDevices) Store(addr, v uint32) error {
 
 // truth is what is free in each cycle; windows of it are as long as it likes.
 type truth struct {
-	free []uint8
-	r    *rand.Rand
+	free      []uint8
+	r         *rand.Rand
+	stretches []stretch
+}
+
+// stretch is where what is free repeats.
+type stretch struct{ from, to, period int64 }
+
+// repeats fills free with patterns that repeat for some time.
+func (s *truth) repeats() {
+	for from := int64(0); from < int64(len(s.free)); {
+		x := stretch{from, from + 40 + int64(s.r.IntN(400)), 1 + int64(s.r.IntN(7))}
+		x.to = min(x.to, int64(len(s.free)))
+		for i := x.from; i < x.to; i++ {
+			if i == x.from {
+				s.free[i] = uint8(1 + s.r.IntN(2))
+			} else if i < x.from+x.period {
+				s.free[i] = uint8(s.r.IntN(3))
+			} else {
+				s.free[i] = s.free[i-x.period]
+			}
+		}
+		s.stretches = append(s.stretches, x)
+		from = x.to
+	}
+}
+
+func (s *truth) Phase(cycle int64) (phase uint64, until int64) {
+	for i, x := range s.stretches {
+		if cycle >= x.from && cycle < x.to {
+			return uint64(i)<<8 | uint64(1+(cycle-x.from)%x.period), x.to
+		}
+	}
+	return 0, cycle
 }
 
 func (s *truth) Window(cycle int64) isa.Window {
@@ -454,165 +486,189 @@ func TestAgainstOracle(t *testing.T) {
 	if testing.Short() {
 		rounds = 500
 	}
-	var executed, faults, skipped, taken int64
+	var n tally
 	for seed := range rounds {
-		r := rand.New(rand.NewPCG(uint64(seed), 7))
-		const cycles = 700
-		free := make([]uint8, cycles+64)
-		busy := r.IntN(4)
+		n.againstOracle(t, uint64(seed), nil)
+	}
+	if n.executed < int64(rounds)*20 || n.faults == 0 || n.skipped < 1000 || n.taken < int64(rounds) {
+		t.Errorf("%d instructions, %d faults, %d skipped, %d taken back in %d rounds: the programs are no test", n.executed, n.faults, n.skipped, n.taken, rounds)
+	}
+}
+
+// FuzzRun has the program, its registers, what is free and what happens from a
+// fuzzer.
+func FuzzRun(f *testing.F) {
+	f.Add(uint64(1), []byte{0x87, 0x82, 0x06, 0x00, 0x92, 0x02, 0x07, 0x00, 0xE0, 0, 0, 0})
+	f.Add(uint64(2), []byte{0xF1, 0x83, 0x19, 0x00, 0xE1, 0, 0xFF, 0xFE})
+	f.Fuzz(func(t *testing.T, seed uint64, code []byte) {
+		var n tally
+		n.againstOracle(t, seed, code)
+	})
+}
+
+type tally struct{ executed, faults, skipped, taken int64 }
+
+// againstOracle runs one random program, which begins with the given code.
+func (n *tally) againstOracle(t *testing.T, seed uint64, code []byte) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, 7))
+	const cycles = 700
+	bus := &truth{free: make([]uint8, cycles+64), r: r}
+	free := bus.free
+	if busy := r.IntN(6); busy >= 4 {
+		bus.repeats()
+	} else {
 		for i := range free {
 			free[i] = 2
 			if busy > 0 && i/50%4 < busy && r.IntN(4) < 3 {
 				free[i] = uint8(r.IntN(3))
 			}
 		}
-		a := make([]byte, oracleBytes)
-		for i := 0; i < oracleBytes; i += 4 {
-			binary.BigEndian.PutUint32(a[i:], word(r))
-			if i >= oracleCode {
-				binary.BigEndian.PutUint32(a[i:], uint32(r.IntN(oracleBytes)))
+	}
+	a := make([]byte, oracleBytes)
+	for i := 0; i < oracleBytes; i += 4 {
+		binary.BigEndian.PutUint32(a[i:], word(r))
+		if i >= oracleCode {
+			binary.BigEndian.PutUint32(a[i:], uint32(r.IntN(oracleBytes)))
+		}
+	}
+	if r.IntN(3) == 0 {
+		// A loop that waits for a word in memory or the status register,
+		// with a call's store in it.
+		loop := []uint32{0x87820600, 0x92020700, 0x03BC0000, 0x8782FF28, 0x203C0005, 0xE6000000, 0x82020700}
+		for i, w := range loop {
+			binary.BigEndian.PutUint32(a[4*i:], w)
+		}
+	}
+	copy(a, code)
+	b := append([]byte(nil), a...)
+	da, db := &fakeDevices{}, &fakeDevices{}
+	cpu, err := isa.New(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cpu.Devices, cpu.Slots, cpu.StepLoops = da, bus, r.IntN(8) == 0
+	ahead := r.IntN(4) > 0
+	profiled := r.IntN(2) == 0
+	profile := isa.NewProfile(0, oracleBytes)
+	if profiled {
+		cpu.Profile = profile
+	}
+	o := newOracle(b, db)
+	for i := 3; i < 32; i++ {
+		v := uint32(r.IntN(oracleBytes)) &^ 3
+		if r.IntN(3) == 0 {
+			v = r.Uint32()
+		}
+		cpu.SetReg(i, v)
+		o.reg[i] = v
+	}
+	for now := int64(0); now < cycles && o.fault == nil; {
+		to := min(cycles, now+int64(1+r.IntN(60)))
+		for o.cycle < to && o.fault == nil {
+			o.pass(free[o.cycle])
+		}
+		var stop isa.Stop
+		for at := now; ; {
+			da.now = at
+			if ahead {
+				over := min(cycles, to+int64(r.IntN(150)))
+				stop, err = cpu.Ahead(at, over, min(cycles, over+int64(r.IntN(300))))
+				if cpu.Cycle() > to {
+					stop, err = cpu.Back(to)
+					n.taken++
+				}
+			} else {
+				stop, err = cpu.Run(at, to)
 			}
+			if stop == isa.Device {
+				at = cpu.Cycle()
+				continue
+			} else if stop == isa.Boundary && cpu.Cycle() < to {
+				continue // behind a device access
+			}
+			break
+		}
+		var fault *isa.Fault
+		if errors.As(err, &fault) {
+			if ahead && fault.Access == "fetch" && fault.Cycle == to && o.fault == nil {
+				o.pass(0) // meets it as it begins
+			}
+			if o.fault == nil || !errors.Is(fault.Err, o.fault) || fault.PC != o.queue[0] || fault.Cycle != o.cycle {
+				t.Fatalf("seed %d: %v; oracle at %#x in cycle %d: %v", seed, fault, o.queue[0], o.cycle, o.fault)
+			}
+			n.faults++
+			break
+		}
+		if o.fault != nil {
+			// The oracle meets a bad fetch when it begins, in a cycle's
+			// first half, so to speak.
+			if stop, err := cpu.Run(to, to+1); stop != isa.Faulted {
+				t.Fatalf("seed %d: oracle at %#x: %v; %v, %v", seed, o.queue[0], o.fault, stop, err)
+			}
+			break
+		}
+		if cpu.Cycle() != to || cpu.PC() != o.queue[0] || cpu.Counters().Instructions != o.done {
+			t.Fatalf("seed %d: cycle %d pc %#x after %d, oracle %d %#x after %d", seed, cpu.Cycle(), cpu.PC(), cpu.Counters().Instructions, o.cycle, o.queue[0], o.done)
+		}
+		// Something happens.
+		now = to
+		if ahead && r.IntN(2) == 0 {
+			continue // nothing
+		}
+		if r.IntN(4) == 0 && now < cycles {
+			cpu.Hold(now + 1)
+			continue
+		}
+		cpu.Forget()
+		if r.IntN(3) == 0 {
+			at := r.IntN(oracleBytes) &^ 3
+			v := word(r)
+			binary.BigEndian.PutUint32(a[at:], v)
+			binary.BigEndian.PutUint32(b[at:], v)
 		}
 		if r.IntN(3) == 0 {
-			// A loop that waits for a word in memory or the status register,
-			// with a call's store in it.
-			loop := []uint32{0x87820600, 0x92020700, 0x03BC0000, 0x8782FF28, 0x203C0005, 0xE6000000, 0x82020700}
-			for i, w := range loop {
-				binary.BigEndian.PutUint32(a[4*i:], w)
-			}
+			da.status = uint32(r.IntN(8))
+			db.status = da.status
 		}
-		b := append([]byte(nil), a...)
-		da, db := &fakeDevices{}, &fakeDevices{}
-		cpu, err := isa.New(a)
-		if err != nil {
-			t.Fatal(err)
+		if r.IntN(2) == 0 && now < cycles {
+			cpu.Hold(now + 1)
 		}
-		cpu.Devices, cpu.Slots, cpu.StepLoops = da, &truth{free, r}, r.IntN(8) == 0
-		ahead := r.IntN(4) > 0
-		profiled := r.IntN(2) == 0
-		profile := isa.NewProfile(0, oracleBytes)
-		if profiled {
-			cpu.Profile = profile
-		}
-		o := newOracle(b, db)
-		for i := 3; i < 32; i++ {
-			v := uint32(r.IntN(oracleBytes)) &^ 3
-			if r.IntN(3) == 0 {
-				v = r.Uint32()
-			}
-			cpu.SetReg(i, v)
-			o.reg[i] = v
-		}
-		for now := int64(0); now < cycles && o.fault == nil; {
-			to := min(cycles, now+int64(1+r.IntN(60)))
-			for o.cycle < to && o.fault == nil {
-				o.pass(free[o.cycle])
-			}
-			var stop isa.Stop
-			for at := now; ; {
-				da.now = at
-				if ahead {
-					over := min(cycles, to+int64(r.IntN(150)))
-					stop, err = cpu.Ahead(at, over, min(cycles, over+int64(r.IntN(300))))
-					if cpu.Cycle() > to {
-						stop, err = cpu.Back(to)
-						taken++
-					}
-				} else {
-					stop, err = cpu.Run(at, to)
-				}
-				if stop == isa.Device {
-					at = cpu.Cycle()
-					continue
-				} else if stop == isa.Boundary && cpu.Cycle() < to {
-					continue // behind a device access
-				}
-				break
-			}
-			var fault *isa.Fault
-			if errors.As(err, &fault) {
-				if ahead && fault.Access == "fetch" && fault.Cycle == to && o.fault == nil {
-					o.pass(0) // meets it as it begins
-				}
-				if o.fault == nil || !errors.Is(fault.Err, o.fault) || fault.PC != o.queue[0] || fault.Cycle != o.cycle {
-					t.Fatalf("seed %d: %v; oracle at %#x in cycle %d: %v", seed, fault, o.queue[0], o.cycle, o.fault)
-				}
-				faults++
-				break
-			}
-			if o.fault != nil {
-				// The oracle meets a bad fetch when it begins, in a cycle's
-				// first half, so to speak.
-				if stop, err := cpu.Run(to, to+1); stop != isa.Faulted {
-					t.Fatalf("seed %d: oracle at %#x: %v; %v, %v", seed, o.queue[0], o.fault, stop, err)
-				}
-				break
-			}
-			if cpu.Cycle() != to || cpu.PC() != o.queue[0] || cpu.Counters().Instructions != o.done {
-				t.Fatalf("seed %d: cycle %d pc %#x after %d, oracle %d %#x after %d", seed, cpu.Cycle(), cpu.PC(), cpu.Counters().Instructions, o.cycle, o.queue[0], o.done)
-			}
-			// Something happens.
-			now = to
-			if ahead && r.IntN(2) == 0 {
-				continue // nothing
-			}
-			if r.IntN(4) == 0 && now < cycles {
-				cpu.Hold(now + 1)
-				continue
-			}
-			cpu.Forget()
-			if r.IntN(3) == 0 {
-				at := r.IntN(oracleBytes) &^ 3
-				v := word(r)
-				binary.BigEndian.PutUint32(a[at:], v)
-				binary.BigEndian.PutUint32(b[at:], v)
-			}
-			if r.IntN(3) == 0 {
-				da.status = uint32(r.IntN(8))
-				db.status = da.status
-			}
-			if r.IntN(2) == 0 && now < cycles {
-				cpu.Hold(now + 1)
-			}
-		}
-		var got, want [32]uint32
-		for i := range 32 {
-			got[i], want[i] = cpu.Reg(i), o.reg[i]
-		}
-		got[2], want[2] = 0, 0
-		if d := cmp.Diff(want, got); d != "" {
-			t.Fatalf("seed %d: registers (-oracle +isa):\n%s", seed, d)
-		}
-		if d := cmp.Diff(b, a); d != "" {
-			t.Fatalf("seed %d: memory (-oracle +isa):\n%s", seed, d)
-		}
-		if d := cmp.Diff(db.log, da.log); d != "" {
-			t.Fatalf("seed %d: devices (-oracle +isa):\n%s", seed, d)
-		}
-		if n := cpu.Counters(); profiled {
-			cpu.Forget()
-			var sum isa.Cell
-			for pc := uint32(0); pc < oracleBytes; pc += 4 {
-				x := profile.At(pc)
-				sum.Count += x.Count
-				sum.Interlocks += x.Interlocks
-				sum.Waits += x.Waits
-				if x.Count != o.counts[pc] {
-					t.Fatalf("seed %d: %#x executed %d times, oracle %d", seed, pc, x.Count, o.counts[pc])
-				}
-			}
-			// What the instruction in progress has waited is not in it yet.
-			if sum.Count != n.Instructions || sum.Interlocks > n.Interlocks || sum.Waits > n.Waits || sum.Interlocks+sum.Waits+60 < n.Interlocks+n.Waits {
-				t.Fatalf("seed %d: profile %+v, counters %+v", seed, sum, n)
-			}
-		}
-		if n := cpu.Counters(); n.Interlocks != o.interlocks || n.Waits != o.waits {
-			t.Fatalf("seed %d: counters %+v, oracle %d and %d", seed, n, o.interlocks, o.waits)
-		}
-		executed += o.done
-		skipped += cpu.Counters().Skipped
 	}
-	if executed < int64(rounds)*20 || faults == 0 || skipped < 1000 || taken < int64(rounds) {
-		t.Errorf("%d instructions, %d faults, %d skipped, %d taken back in %d rounds: the programs are no test", executed, faults, skipped, taken, rounds)
+	var got, want [32]uint32
+	for i := range 32 {
+		got[i], want[i] = cpu.Reg(i), o.reg[i]
 	}
+	got[2], want[2] = 0, 0
+	if d := cmp.Diff(want, got); d != "" {
+		t.Fatalf("seed %d: registers (-oracle +isa):\n%s", seed, d)
+	}
+	if d := cmp.Diff(b, a); d != "" {
+		t.Fatalf("seed %d: memory (-oracle +isa):\n%s", seed, d)
+	}
+	if d := cmp.Diff(db.log, da.log); d != "" {
+		t.Fatalf("seed %d: devices (-oracle +isa):\n%s", seed, d)
+	}
+	if is := cpu.Counters(); profiled {
+		cpu.Forget()
+		var sum isa.Cell
+		for pc := uint32(0); pc < oracleBytes; pc += 4 {
+			x := profile.At(pc)
+			sum.Count += x.Count
+			sum.Interlocks += x.Interlocks
+			sum.Waits += x.Waits
+			if x.Count != o.counts[pc] {
+				t.Fatalf("seed %d: %#x executed %d times, oracle %d", seed, pc, x.Count, o.counts[pc])
+			}
+		}
+		// What the instruction in progress has waited is not in it yet.
+		if sum.Count != is.Instructions || sum.Interlocks > is.Interlocks || sum.Waits > is.Waits || sum.Interlocks+sum.Waits+60 < is.Interlocks+is.Waits {
+			t.Fatalf("seed %d: profile %+v, counters %+v", seed, sum, is)
+		}
+	}
+	if is := cpu.Counters(); is.Interlocks != o.interlocks || is.Waits != o.waits {
+		t.Fatalf("seed %d: counters %+v, oracle %d and %d", seed, is, o.interlocks, o.waits)
+	}
+	n.executed += o.done
+	n.skipped += cpu.Counters().Skipped
 }

@@ -113,6 +113,7 @@ func (c *CPU) execute() (Stop, error) {
 			}
 		}
 		cycle = end
+		c.time.trace[c.executed()%traceBytes] = u.second | uint8(c.stalled)
 
 		// Its effects, at that boundary.
 		c.reg[PC] = p0

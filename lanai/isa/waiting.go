@@ -65,8 +65,10 @@ func (c *CPU) visit() bool {
 	return false
 }
 
-// linger visits, and where the bus is quiet skips what rounds of a loop that waits
-// there are until the boundary far. It tells the boundary behind them.
+// linger visits, and skips what rounds of a loop that waits there are: where the
+// bus is quiet until the boundary far, else, as others are taken off the bus
+// again before long, no further than is certain. It tells the boundary behind
+// them.
 func (c *CPU) linger(far int64) int64 {
 	if c.visit() {
 		a := &c.ahead
@@ -74,6 +76,8 @@ func (c *CPU) linger(far int64) int64 {
 		if c.quiet {
 			a.parkUntil = min(far, c.until)
 			c.rounds((a.parkUntil - c.cycle) / a.length)
+		} else {
+			c.contended(c.x.to)
 		}
 		c.revisit()
 	}
