@@ -6,7 +6,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -106,34 +105,7 @@ func TestStaticDeviations(t *testing.T) {
 		for _, policy := range []string{"static", "hybrid"} {
 			t.Run(policy+" "+strings.Join(settings, " "), func(t *testing.T) {
 				sc := mustLoad(t, "fig6.4", append([]string{"traffic.packets=400", "policy=" + policy}, settings...)...)
-				var first *Result
-				var counts []spine.StaticCounts
-				for _, stepping := range []bool{false, true} {
-					s, err := New(sc, Options{Check: true, Stepping: stepping})
-					if err != nil {
-						t.Fatal(err)
-					}
-					r, err := s.Run(context.Background())
-					if err != nil {
-						t.Fatal(err)
-					}
-					if len(r.Violations) > 0 || !r.Drained {
-						t.Fatalf("drained %v, notes %v, violations %v", r.Drained, r.Notes, r.Violations)
-					}
-					for i := range sc.Cards {
-						c := s.Router().Card(i).StaticCounts()
-						if !stepping {
-							counts = append(counts, c)
-						} else if got := counts[i]; !slices.Equal(got.Steps, c.Steps) || got.ToHost != c.ToHost || got.Passes != c.Passes || got.IdlePolls != c.IdlePolls {
-							t.Errorf("card %d counts\n%+v in whole passes,\n%+v poll by poll", i, got, c)
-						}
-					}
-					if first == nil {
-						first = r
-					} else if r.Fingerprint != first.Fingerprint {
-						t.Errorf("fingerprint %s in whole passes, %s poll by poll", first.Fingerprint, r.Fingerprint)
-					}
-				}
+				accounted(t, sc, Options{})
 			})
 		}
 	}

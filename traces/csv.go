@@ -228,9 +228,7 @@ func (r *CSVReader) Next(rec *Record) (bool, error) {
 }
 
 func (r *CSVReader) set(rec *Record, column int, cell []byte) (err error) {
-	var u uint64
-	var t int64
-	switch csvColumns[column] {
+	switch name := csvColumns[column]; name {
 	case "kind":
 		rec.Kind, err = valueNamed(r.names.kinds, "kind", cell)
 	case "event":
@@ -239,43 +237,32 @@ func (r *CSVReader) set(rec *Record, column int, cell []byte) (err error) {
 		rec.Card, err = parseCard(cell, "")
 	case "peer":
 		rec.Peer, err = parseCard(cell, "")
-	case "queue":
-		u, err = parseUint(cell, 8)
-		rec.Queue = uint8(u)
-	case "packet":
-		rec.Packet, err = parseUint(cell, 64)
 	case "start_ps":
-		t, err = parseInt(cell)
-		rec.Start = des.Time(t)
+		rec.Start, err = parsePicoseconds(cell)
 	case "end_ps":
-		t, err = parseInt(cell)
-		rec.End = des.Time(t)
+		rec.End, err = parsePicoseconds(cell)
 	case "ready_ps":
-		t, err = parseInt(cell)
-		rec.Ready = des.Time(t)
+		rec.Ready, err = parsePicoseconds(cell)
 	case "id":
-		u, err = parseUint(cell, 64)
-		rec.ID = ID(u)
+		rec.ID, err = parseNumber(cell)
 	case "cause":
-		u, err = parseUint(cell, 64)
-		rec.Cause = ID(u)
-	case "bytes":
-		u, err = parseUint(cell, 32)
-		rec.Bytes = uint32(u)
-	case "count":
-		u, err = parseUint(cell, 32)
-		rec.Count = uint32(u)
-	case "cycles":
-		rec.Cycles, err = parseUint(cell, 64)
+		rec.Cause, err = parseNumber(cell)
 	case "stall_cycles":
-		u, err = parseUint(cell, 32)
-		rec.Stall = uint32(u)
-	case "reason":
-		rec.Reason, err = valueNamed(r.names.reasons, "reason", cell)
-	case "verdict":
-		rec.Verdict, err = valueNamed(r.names.verdicts, "verdict", cell)
+		rec.Stall, err = parseUint32(cell)
+	default:
+		_, err = r.names.set(rec, name, cell) // every column's name is known
 	}
 	return err
+}
+
+func parsePicoseconds(b []byte) (des.Time, error) {
+	t, err := parseInt(b)
+	return des.Time(t), err
+}
+
+func parseNumber(b []byte) (ID, error) {
+	u, err := parseUint(b, 64)
+	return ID(u), err
 }
 
 // Close ends reading; it does not close what is read from.

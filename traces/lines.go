@@ -397,3 +397,34 @@ func parseMicros(s []byte) (des.Time, error) {
 	}
 	return des.Time(v), nil
 }
+
+// set sets what every format of lines writes in the same way and under the same
+// name. known is false for anything else.
+func (n *names) set(r *Record, name string, value []byte) (known bool, err error) {
+	var u uint64
+	switch name {
+	case "packet":
+		r.Packet, err = parseUint(value, 64)
+	case "queue":
+		u, err = parseUint(value, 8)
+		r.Queue = uint8(u)
+	case "verdict":
+		r.Verdict, err = valueNamed(n.verdicts, "verdict", value)
+	case "reason":
+		r.Reason, err = valueNamed(n.reasons, "reason", value)
+	case "bytes":
+		r.Bytes, err = parseUint32(value)
+	case "count":
+		r.Count, err = parseUint32(value)
+	case "cycles":
+		r.Cycles, err = parseUint(value, 64)
+	default:
+		return false, nil
+	}
+	return true, err
+}
+
+func parseUint32(b []byte) (uint32, error) {
+	u, err := parseUint(b, 32)
+	return uint32(u), err
+}

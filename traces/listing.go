@@ -242,30 +242,11 @@ func (n *names) parseListing(line []byte, r *Record) error {
 }
 
 func (n *names) setListing(r *Record, name, value []byte) (err error) {
-	var u uint64
 	switch string(name) {
-	case "packet":
-		r.Packet, err = parseUint(value, 64)
-	case "queue":
-		u, err = parseUint(value, 8)
-		r.Queue = uint8(u)
 	case "peer":
 		r.Peer, err = parseCard(value, "-")
-	case "verdict":
-		r.Verdict, err = valueNamed(n.verdicts, "verdict", value)
-	case "reason":
-		r.Reason, err = valueNamed(n.reasons, "reason", value)
-	case "bytes":
-		u, err = parseUint(value, 32)
-		r.Bytes = uint32(u)
-	case "count":
-		u, err = parseUint(value, 32)
-		r.Count = uint32(u)
-	case "cycles":
-		r.Cycles, err = parseUint(value, 64)
 	case "stall":
-		u, err = parseUint(value, 32)
-		r.Stall = uint32(u)
+		r.Stall, err = parseUint32(value)
 	case "ready":
 		r.Ready, err = parseMicros(value)
 	case "id":
@@ -273,7 +254,11 @@ func (n *names) setListing(r *Record, name, value []byte) (err error) {
 	case "cause":
 		r.Cause, err = ParseID(string(value))
 	default:
-		return fmt.Errorf("%w: the name is not known", ErrCorrupt)
+		known, err := n.set(r, string(name), value)
+		if !known {
+			return fmt.Errorf("%w: the name is not known", ErrCorrupt)
+		}
+		return err
 	}
 	return err
 }

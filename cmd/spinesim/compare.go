@@ -17,9 +17,8 @@ func newCompare() *cobra.Command {
 	var f studyFlags
 	var pic plotFlag
 	var opt study.CompareOptions
-	var packets uint64
-	var rate string
-	var saturated, maxRate bool
+	var load loadFlags
+	var maxRate bool
 	c := &cobra.Command{
 		Use:   "compare [POLICY...]",
 		Short: "Compare dispatcher policies on the same traffic",
@@ -36,7 +35,8 @@ At a rate that all policies carry, their gaps are those of the arrivals: use
   spinesim compare --json --maxrate default pci-first
   spinesim compare --saturated --plot policies.svg default pci-first`,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := errors.Join(exclusive(c, "rate", "saturated"), exclusive(c, "maxrate", "saturated")); err != nil {
+			more, err := load.settings(c)
+			if err = errors.Join(err, exclusive(c, "maxrate", "saturated")); err != nil {
 				return err
 			}
 			if err := pic.check(); err != nil {
@@ -45,15 +45,7 @@ At a rate that all policies carry, their gaps are those of the arrivals: use
 			if len(args) > 0 {
 				opt.Policies = args
 			}
-			if packets > 0 {
-				f.settings = append(f.settings, fmt.Sprintf("traffic.packets=%d", packets))
-			}
-			if rate != "" {
-				f.settings = append(f.settings, "traffic.arrivals.rate="+quoted(rate))
-			}
-			if saturated {
-				f.settings = append(f.settings, "traffic.arrivals.process=saturating")
-			}
+			f.settings = append(f.settings, more...)
 			sc, err := f.load()
 			if err != nil {
 				return err
@@ -77,15 +69,9 @@ At a rate that all policies carry, their gaps are those of the arrivals: use
 			if err != nil && !cut(c.Context(), err) {
 				return err
 			}
-			w := c.OutOrStdout()
-			if f.asJSON {
-				if werr := writeJSON(w, r); werr != nil {
-					return werr
-				}
-			} else if werr := printCompare(w, r); werr != nil {
-				return werr
-			}
-			if werr := pic.save(c, err != nil, f.asJSON, func() (*sheet, error) { return drawCompare(r, &pooled) }); werr != nil {
+			if werr := pic.show(c, err != nil, f.asJSON, r,
+				func(w io.Writer) error { return printCompare(w, r) },
+				func() (*sheet, error) { return drawCompare(r, &pooled) }); werr != nil {
 				return werr
 			}
 			if err != nil {
@@ -97,9 +83,7 @@ At a rate that all policies carry, their gaps are those of the arrivals: use
 	f.add(c, "fig6.4")
 	pic.add(c, "gap, latency and its distribution, loss, bubbles and utilisation of every policy")
 	c.Flags().IntVarP(&opt.Replications, "replications", "n", 10, "runs of each policy, under different seeds")
-	c.Flags().Uint64Var(&packets, "packets", 20_000, "packets a run offers to each ingress card; 0 for the scenario's")
-	c.Flags().StringVar(&rate, "rate", "", `rate into each ingress card, such as "15000 packets/s" or "65 µs"`)
-	c.Flags().BoolVar(&saturated, "saturated", false, "a source that is never empty")
+	load.add(c, 20_000, `"15000 packets/s" or "65 µs"`)
 	c.Flags().BoolVar(&maxRate, "maxrate", false, "also search each policy's highest rate with at most 0.5 % loss")
 	return c
 }

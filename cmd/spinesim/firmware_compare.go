@@ -18,9 +18,7 @@ func newFirmwareCompare() *cobra.Command {
 	var f studyFlags
 	var opt study.ExecutionOptions
 	var executions, extension []string
-	var packets uint64
-	var rate string
-	var saturated bool
+	var load loadFlags
 	c := &cobra.Command{
 		Use:   "compare",
 		Short: "Compare costs from a table with executed handlers and the whole firmware",
@@ -34,7 +32,8 @@ lists what each poll and handler took and where the first one's costs were off.`
   spinesim firmware compare --extension my.o --firmware handlers,full`,
 		Args: wrapArgs(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := exclusive(c, "rate", "saturated"); err != nil {
+			more, err := load.settings(c)
+			if err != nil {
 				return err
 			}
 			for _, e := range executions {
@@ -44,15 +43,7 @@ lists what each poll and handler took and where the first one's costs were off.`
 			if len(extension) > 0 {
 				f.settings = append(f.settings, exec.settings(f.settings)...)
 			}
-			if packets > 0 {
-				f.settings = append(f.settings, fmt.Sprintf("traffic.packets=%d", packets))
-			}
-			if rate != "" {
-				f.settings = append(f.settings, "traffic.arrivals.rate="+quoted(rate))
-			}
-			if saturated {
-				f.settings = append(f.settings, "traffic.arrivals.process=saturating")
-			}
+			f.settings = append(f.settings, more...)
 			sc, err := f.load()
 			if err != nil {
 				return err
@@ -80,9 +71,7 @@ lists what each poll and handler took and where the first one's costs were off.`
 	c.Flags().StringSliceVar(&executions, "firmware", []string{"table", "handlers", "full"}, "what to compare; the first is what the others are compared with")
 	c.Flags().StringSliceVar(&extension, "extension", nil, "object `files` of an extension in C")
 	c.Flags().IntVarP(&opt.Replications, "replications", "n", 3, "runs of each, under different seeds")
-	c.Flags().Uint64Var(&packets, "packets", 5000, "packets a run offers to each ingress card; 0 for the scenario's")
-	c.Flags().StringVar(&rate, "rate", "", `rate into each ingress card, such as "8000 packets/s" or "120 µs"`)
-	c.Flags().BoolVar(&saturated, "saturated", false, "a source that is never empty")
+	load.add(c, 5000, `"8000 packets/s" or "120 µs"`)
 	return c
 }
 

@@ -119,15 +119,9 @@ func maxRate(c *cobra.Command, sc *sim.Scenario, opt *study.MaxRateOptions, pic 
 	if err != nil && !cut(c.Context(), err) {
 		return err
 	}
-	w := c.OutOrStdout()
-	if asJSON {
-		if werr := writeJSON(w, r); werr != nil {
-			return werr
-		}
-	} else if werr := printMaxRate(w, r); werr != nil {
-		return werr
-	}
-	if werr := pic.save(c, err != nil, asJSON, func() (*sheet, error) { return drawMaxRate(r) }); werr != nil {
+	if werr := pic.show(c, err != nil, asJSON, r,
+		func(w io.Writer) error { return printMaxRate(w, r) },
+		func() (*sheet, error) { return drawMaxRate(r) }); werr != nil {
 		return werr
 	}
 	if err != nil {
@@ -186,15 +180,9 @@ func maxRateTable(c *cobra.Command, sc *sim.Scenario, opt *study.TableOptions, p
 	if err != nil && !cut(c.Context(), err) {
 		return err
 	}
-	w := c.OutOrStdout()
-	if asJSON {
-		if werr := writeJSON(w, r); werr != nil {
-			return werr
-		}
-	} else if werr := printMaxRateTable(w, r); werr != nil {
-		return werr
-	}
-	if werr := pic.save(c, err != nil, asJSON, func() (*sheet, error) { return drawMaxRateTable(r) }); werr != nil {
+	if werr := pic.show(c, err != nil, asJSON, r,
+		func(w io.Writer) error { return printMaxRateTable(w, r) },
+		func() (*sheet, error) { return drawMaxRateTable(r) }); werr != nil {
 		return werr
 	}
 	if err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -110,6 +111,23 @@ func (f *plotFlag) save(c *cobra.Command, interrupted, quiet bool, draw func() (
 	}
 	_, err = fmt.Fprintln(c.OutOrStdout(), "wrote", strings.Join(f.files, ", "))
 	return err
+}
+
+// show prints what a study found, as one JSON object or by text for people, and
+// draws it. interrupted says that it is only what there was when the user ended
+// the study.
+func (f *plotFlag) show(c *cobra.Command, interrupted, asJSON bool, result any, text func(io.Writer) error, draw func() (*sheet, error)) error {
+	w := c.OutOrStdout()
+	var err error
+	if asJSON {
+		err = writeJSON(w, result)
+	} else {
+		err = text(w)
+	}
+	if err != nil {
+		return err
+	}
+	return f.save(c, interrupted, asJSON, draw)
 }
 
 // drawable is an interval, scaled to another unit, for a figure.

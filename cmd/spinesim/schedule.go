@@ -123,15 +123,9 @@ Policies "static", "hybrid" and "static:file=FILE" run cycles anywhere else.`,
 					return err
 				}
 			}
-			w := c.OutOrStdout()
-			if asJSON {
-				if werr := writeJSON(w, rep); werr != nil {
-					return werr
-				}
-			} else if werr := printSchedule(w, rep, file != "", out); werr != nil {
-				return werr
-			}
-			if werr := pic.save(c, err != nil, asJSON, func() (*sheet, error) { return drawSchedule(rep) }); werr != nil {
+			if werr := pic.show(c, err != nil, asJSON, rep,
+				func(w io.Writer) error { return printSchedule(w, rep, file != "", out) },
+				func() (*sheet, error) { return drawSchedule(rep) }); werr != nil {
 				return werr
 			}
 			if err != nil {
@@ -173,15 +167,7 @@ func scheduleAgainst(c *cobra.Command, f *scenarioFlags, packets uint64, workers
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		err = writeJSON(c.OutOrStdout(), r)
-	} else {
-		err = r.WriteText(c.OutOrStdout())
-	}
-	if err != nil {
-		return err
-	}
-	return pic.save(c, false, asJSON, func() (*sheet, error) { return drawAgainst(r) })
+	return pic.show(c, false, asJSON, r, r.WriteText, func() (*sheet, error) { return drawAgainst(r) })
 }
 
 // runPlan runs a plan. The result so far comes with the error when the run was

@@ -32,6 +32,34 @@ func (f *studyFlags) addRuns(c *cobra.Command) {
 	c.Flags().IntVarP(&f.workers, "workers", "j", 0, "runs at once; 0 for one a processor. Results do not depend on it")
 }
 
+// loadFlags say how much traffic a study's runs have, and how fast.
+type loadFlags struct {
+	packets   uint64
+	rate      string
+	saturated bool
+}
+
+func (f *loadFlags) add(c *cobra.Command, packets uint64, example string) {
+	c.Flags().Uint64Var(&f.packets, "packets", packets, "packets a run offers to each ingress card; 0 for the scenario's")
+	c.Flags().StringVar(&f.rate, "rate", "", "rate into each ingress card, such as "+example)
+	c.Flags().BoolVar(&f.saturated, "saturated", false, "a source that is never empty")
+}
+
+// settings of the scenario that the flags stand for.
+func (f *loadFlags) settings(c *cobra.Command) ([]string, error) {
+	var out []string
+	if f.packets > 0 {
+		out = append(out, fmt.Sprintf("traffic.packets=%d", f.packets))
+	}
+	if f.rate != "" {
+		out = append(out, "traffic.arrivals.rate="+quoted(f.rate))
+	}
+	if f.saturated {
+		out = append(out, "traffic.arrivals.process=saturating")
+	}
+	return out, exclusive(c, "rate", "saturated")
+}
+
 // exclusive complains when more than one of some flags is given.
 func exclusive(c *cobra.Command, flags ...string) error {
 	given := ""

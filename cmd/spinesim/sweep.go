@@ -273,15 +273,9 @@ the first other factor of at most eight values.`,
 					return err
 				}
 			}
-			if asJSON {
-				err = writeJSON(c.OutOrStdout(), r)
-			} else {
-				err = printSweep(c.OutOrStdout(), r)
-			}
-			if err != nil {
-				return err
-			}
-			return pic.save(c, false, asJSON, func() (*sheet, error) { return drawSweep(r, x, lines) })
+			return pic.show(c, false, asJSON, r,
+				func(w io.Writer) error { return printSweep(w, r) },
+				func() (*sheet, error) { return drawSweep(r, x, lines) })
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")

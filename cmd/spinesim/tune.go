@@ -71,15 +71,9 @@ searched.`,
 			if err != nil && !cut(c.Context(), err) {
 				return err
 			}
-			w := c.OutOrStdout()
-			if f.asJSON {
-				if werr := writeJSON(w, r); werr != nil {
-					return werr
-				}
-			} else if werr := printTune(w, r, top); werr != nil {
-				return werr
-			}
-			if werr := pic.save(c, err != nil, f.asJSON, func() (*sheet, error) { return drawTune(r) }); werr != nil {
+			if werr := pic.show(c, err != nil, f.asJSON, r,
+				func(w io.Writer) error { return printTune(w, r, top) },
+				func() (*sheet, error) { return drawTune(r) }); werr != nil {
 				return werr
 			}
 			if err != nil {
