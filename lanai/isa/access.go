@@ -53,16 +53,3 @@ func (c *CPU) deviceStore(addr, v uint32, u *op, end, now int64) (wait bool, err
 	}
 	return false, err
 }
-
-// address is that of an access that is not simply at base and offset, and what
-// its base register becomes where it is written back.
-func (c *CPU) address(u *op, cf uint32) (addr, back uint32) {
-	base, off := c.reg[u.ra&63], c.reg[u.rb&63]|u.imm
-	if u.how&hIndexALU != 0 {
-		off = combine(Op(u.sub), base, c.reg[u.rb&63], cf) - base
-	}
-	if u.how&hPost != 0 {
-		return base, base + off
-	}
-	return base + off, base + off
-}

@@ -113,7 +113,7 @@ func (c *CPU) execute() (Stop, error) {
 			}
 		}
 		cycle = end
-		c.time.trace[c.executed()%traceBytes] = u.second | uint8(c.stalled)
+		c.time.trace[uint64(c.executed())%traceBytes] = u.second | uint8(c.stalled)
 
 		// Its effects, at that boundary.
 		c.reg[PC] = p0
@@ -207,12 +207,13 @@ func (c *CPU) execute() (Stop, error) {
 			p0, p1, p2 = p1, target, target+4
 			goto done
 		case xLoad:
-			var back uint32
-			addr := c.reg[u.rb&63] | u.imm
-			if u.how&(hIndexALU|hPost|hWrite) == 0 {
-				addr += c.reg[u.ra&63]
-			} else {
-				addr, back = c.address(u, cf)
+			addr := c.reg[u.ra&63] + (c.reg[u.rb&63] | u.imm)
+			if u.how&hIndexALU != 0 {
+				addr = combine(Op(u.sub), c.reg[u.ra&63], c.reg[u.rb&63], cf)
+			}
+			back := addr
+			if u.how&hPost != 0 {
+				addr = c.reg[u.ra&63]
 			}
 			var v uint32
 			if g := addr >> granuleShift; int(g) < len(c.rights) && c.rights[g]&Read != 0 && addr&uint32(u.size&sizeMask-1) == 0 {
@@ -254,12 +255,13 @@ func (c *CPU) execute() (Stop, error) {
 			c.reg[u.rd&63] = v
 			c.count.Accesses++
 		case xStore:
-			var back uint32
-			addr := c.reg[u.rb&63] | u.imm
-			if u.how&(hIndexALU|hPost|hWrite) == 0 {
-				addr += c.reg[u.ra&63]
-			} else {
-				addr, back = c.address(u, cf)
+			addr := c.reg[u.ra&63] + (c.reg[u.rb&63] | u.imm)
+			if u.how&hIndexALU != 0 {
+				addr = combine(Op(u.sub), c.reg[u.ra&63], c.reg[u.rb&63], cf)
+			}
+			back := addr
+			if u.how&hPost != 0 {
+				addr = c.reg[u.ra&63]
 			}
 			v := c.reg[u.rd&63]
 			if g := addr >> granuleShift; int(g) < len(c.rights) && c.rights[g]&Write != 0 && addr&uint32(u.size&sizeMask-1) == 0 {
