@@ -51,8 +51,16 @@
 // (Processor.Execute, package isa). Every fetch is then an access and every
 // load or store another, in the cycle in which it is made, and what is free in
 // each cycle comes from the same tables; so executed code meets the engines to
-// the cycle. Its length is known only once it has been executed, which happens
-// from event to event.
+// the cycle. Its length is known only once it has been executed.
+//
+// That happens ahead of time: the processors of the cards on one bus run past
+// each other, up to the next event of anything else, and one that goes round a
+// loop that waits up to the end of the run. Where an event touches a card whose
+// processor has gone further, be it a stream that starts on its memory bus, a
+// write from the bus or an engine's end, the processor is first taken back to
+// that time. Device accesses, which are all that processors do to anything but
+// their own memory, are events of their own. Tests hold it equal to processors
+// that stop for each other's every step.
 //
 // # Left out
 //

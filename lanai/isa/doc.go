@@ -45,14 +45,27 @@
 // stepping cycle by cycle, and calls cost little: the boundary is the next
 // event, some hundred instructions ahead.
 //
+// Who cannot vouch calls [CPU.Ahead], and [CPU.Back] where something did act
+// before the boundary: registers are restored, stores undone by a log, and what
+// is left is executed again. So processors that seldom touch each other need not
+// stop for each other.
+//
+// # What is not executed instruction by instruction
+//
 // A loop that waits is skipped exactly: when the same branch is taken back to
 // the same place with all registers, flags and memory as they were the time
 // before, so many whole rounds as fit before the boundary are accounted for at
-// once.
+// once, in every counter and in the profile. That the loop comes back does not
+// depend on the bus; how long a round takes does. On a quiet bus it follows from
+// the counters. On one whose pattern repeats ([Periodic]) it is worked out from
+// what each instruction of the last round asked for, once for each phase of the
+// pattern. A dispatcher outside the firmware has the same for its polls
+// ([CPU.CallScan]).
 //
-// Decoded instructions are kept and checked against the memory's word at every
-// fetch, so that a write by anybody, processor, DMA engine or bus master, is
-// seen by the next fetch without being told of.
+// Decoded instructions are kept, and compared with memory when they are first
+// fetched after something else has acted; the processor's own stores are watched.
+// So a write by anybody, processor, DMA engine or bus master, is seen by the next
+// fetch.
 //
 // # Faults
 //
