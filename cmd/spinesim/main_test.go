@@ -179,6 +179,31 @@ func TestReplay(t *testing.T) {
 	}
 }
 
+// TestReplaySteps: the default event graph holds the steps that the README says
+// it does, of those of Figure 6.4 (thesis p.107).
+func TestReplaySteps(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs the default experiment")
+	}
+	t.Chdir(t.TempDir())
+	if code, _, stderr := spinesim("replay"); code != 0 {
+		t.Fatal(stderr)
+	}
+	b, err := os.ReadFile("out/event-graph-best.svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	svg := string(b)
+	for _, step := range []string{">Receive Packet 1<", ">Receive Packet 2<", ">Receive Packet 3<", ">DMA Packet 1<", ">DMA Packet 2<", ">Packet 1<", ">Packet 2<"} {
+		if strings.Count(svg, step) != 1 {
+			t.Errorf("%d times %q in the event graph, want once", strings.Count(svg, step), step)
+		}
+	}
+	if strings.Count(svg, ">Route<") != 2 || strings.Contains(svg, ">DMA Packet 0<") || strings.Contains(svg, ">Packet 3<") {
+		t.Error("the event graph shows other steps than the README says")
+	}
+}
+
 // TestReplayList: arrivals that somebody wrote into a file run on the machine
 // that they name, and only what does not say what arrives can be changed.
 func TestReplayList(t *testing.T) {
