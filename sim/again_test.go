@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"spinesim/sim/des"
+	"spinesim/sim/traffic"
 	"spinesim/traces"
 )
 
@@ -224,4 +225,48 @@ func TestAgainMemory(t *testing.T) {
 	if many > few+4<<20 {
 		t.Errorf("%d kB live for 5,000 packets, %d kB for 55,000", few>>10, many>>10)
 	}
+}
+
+// FuzzArrivals: whatever a list of arrivals says, it is refused, or gives as many
+// packets as it holds, in order, each with a whole header.
+func FuzzArrivals(f *testing.F) {
+	f.Add("kind,card,end_ps,bytes,peer,packet,verdict,reason\nenter,0,5,1500,,1,,\nenter,1,5,64,2,,,\ndepart,0,9,1500,3,1,,\nleave,0,9,,,7,dropped,no route\n")
+	f.Add("kind,card,end_ps,bytes\nenter,0,9223372036854775807,4294967295\n")
+	f.Add("kind,card,end_ps,bytes,packet\nenter,3,1,40,1\nenter,3,1,40,1\nleave,3,2,40,1\n")
+	sc := mustLoad(f, "four-way")
+	path := filepath.Join(f.TempDir(), "list.csv")
+	f.Fuzz(func(t *testing.T, text string) {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		in, err := ReadArrivals(path, sc)
+		if err != nil {
+			return
+		}
+		defer in.Close()
+		var n uint64
+		for _, c := range in.Ingress {
+			src, err := in.Source(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var a traffic.Arrival
+			for last := des.Time(0); ; n++ {
+				ok, err := src.Next(&a)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !ok {
+					break
+				}
+				if a.At < last || len(a.Data) < traffic.HeaderBytes || len(a.Data) > a.Bytes {
+					t.Fatalf("%+v after %v", a, last)
+				}
+				last = a.At
+			}
+		}
+		if n != in.Packets {
+			t.Fatalf("%d packets of %d", n, in.Packets)
+		}
+	})
 }
