@@ -2,6 +2,7 @@ package lanai
 
 import (
 	"fmt"
+	"slices"
 
 	"spinesim/sim/des"
 	"spinesim/traces"
@@ -95,9 +96,7 @@ func (s *Sender) piece(smp, last uint32, tail bool) error {
 		f.Bytes, f.Data = 0, f.Data[:0]
 	}
 	s.open = f
-	for range bytes {
-		f.Data = append(f.Data, 0)
-	}
+	f.Data = slices.Grow(f.Data, bytes)[:len(f.Data)+bytes] // filled when it has left
 	f.Bytes += bytes
 	return s.begin(f, smp, bytes, tail)
 }
