@@ -39,6 +39,8 @@
 // ceil-linear demand is monotone, so the extreme that decides the end lies at
 // one end of the class. Work is bounded by the period of the pattern, not by
 // the length of a box, a transfer or a run of polls.
+// What a box or polls do from a place in a pattern on is remembered, too: under a
+// steady load the same few hundred cases come back.
 //
 // A pace whose denominator exceeds 1,024 (a clock some parts per million off,
 // say) is replaced by the simplest fraction that differs from it by at most one
