@@ -174,7 +174,8 @@ func TestExecutionRepeats(t *testing.T) {
 }
 
 // TestExecutedPolls: recorded one by one, the polls of a run are as many as it
-// counts, follow each other, and the last of them hits.
+// counts, follow each other, and the last of them hits. What each took is its own
+// cycles and those that it lost to the memory bus.
 func TestExecutedPolls(t *testing.T) {
 	for _, how := range executions[1:] {
 		var rs keep
@@ -182,10 +183,16 @@ func TestExecutedPolls(t *testing.T) {
 		mustRun(t, sc, Options{Check: true, Sinks: []traces.Sink{&rs}, Expand: []Span{{0, des.Second}}})
 		counts := make([]uint32, sc.Cards)
 		hits := make([]uint8, sc.Cards)
-		runs := 0
+		runs, stalls := 0, 0
 		for _, r := range rs {
 			switch r.Kind {
 			case traces.KindPoll:
+				if took := uint64((r.End - r.Start) / (30 * des.Nanosecond)); took != r.Cycles+uint64(r.Stall) {
+					t.Fatalf("%s: a poll of Q%d at %v took %d cycles, of which %d its own and %d lost", how, r.Queue, r.End, took, r.Cycles, r.Stall)
+				}
+				if r.Stall > 0 {
+					stalls++
+				}
 				counts[r.Card]++
 				hits[r.Card] = traces.NoQueue
 				if r.Count == 1 {
@@ -201,8 +208,8 @@ func TestExecutedPolls(t *testing.T) {
 				counts[r.Card] = 0
 			}
 		}
-		if runs < 30*15 {
-			t.Errorf("%s: %d runs of polls", how, runs)
+		if runs < 30*15 || stalls < 30 {
+			t.Errorf("%s: %d runs of polls, %d polls with a stall", how, runs, stalls)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package spine
 import (
 	"errors"
 	"fmt"
-	"math"
 
 	"spinesim/lanai"
 	"spinesim/lanai/firmware"
@@ -66,9 +65,10 @@ type executed struct {
 	marks   [traces.NumMarks]uint64
 
 	// Full: the poll in progress, where every one is recorded.
-	open     bool
-	openQ    uint8
-	openFrom des.Time
+	open      bool
+	openQ     uint8
+	openFrom  int64 // cycle in which it began
+	openWaits int64 // for memory, before it
 }
 
 // ExtensionFault is what an extension in C was stopped for.
@@ -266,7 +266,7 @@ func (x *executed) PollsEnd(now des.Time) error {
 	x.q = x.rt.queueAt(x.rt.planDone + 1)
 	if x.cut && x.rt.rec.Expanding() {
 		waits := x.fw.CPU.Counters().Sub(x.cutAt).Waits
-		x.recordPoll(x.rt.card.TimeOf(x.cutFrom), now, x.q, x.fw.Hit(), x.fw.CPU.Cycle()-x.cutFrom-waits, waits)
+		x.rt.recordPoll(x.rt.card.TimeOf(x.cutFrom), now, x.q, x.fw.Hit(), x.fw.CPU.Cycle()-x.cutFrom-waits, waits)
 	}
 	x.cut = false
 	return x.polled(now)
@@ -307,7 +307,7 @@ func (x *executed) polled(now des.Time) error {
 		x.runCycles += cycles
 		r.runStall += waits
 		if r.rec.Expanding() {
-			x.recordPoll(r.card.TimeOf(x.from), now, x.q, hit, cycles, waits)
+			r.recordPoll(r.card.TimeOf(x.from), now, x.q, hit, cycles, waits)
 		}
 	}
 	if !hit {
@@ -317,7 +317,7 @@ func (x *executed) polled(now des.Time) error {
 		return x.poll()
 	}
 	r.policy.Hit(r.planDone, x.q)
-	x.endRun(now, x.q)
+	r.recordRun(now, x.q, x.runCycles)
 	ev, arg, err := x.fw.Found()
 	if err != nil {
 		return err
@@ -326,35 +326,6 @@ func (x *executed) polled(now des.Time) error {
 		return err
 	}
 	return x.fw.BeginFound()
-}
-
-func (x *executed) recordPoll(from, to des.Time, q uint8, hit bool, cycles, waits int64) {
-	rec := traces.Record{
-		Kind: traces.KindPoll, Event: traces.PollQ0 + traces.Event(q), Card: x.rt.index, Peer: traces.NoCard, Queue: q,
-		Start: from, End: to, Ready: from, Cycles: uint64(cycles), Stall: uint32(waits),
-	}
-	if hit {
-		rec.Count = 1
-	}
-	x.rt.rec.Add(&rec)
-}
-
-// endRun ends a run of polls with a hit in queue q, or none.
-func (x *executed) endRun(now des.Time, q uint8) {
-	r := x.rt
-	r.counts.Polls += uint64(r.runPolls)
-	if q != traces.NoQueue {
-		r.counts.Hits++
-	}
-	if r.rec == nil || r.runPolls == 0 {
-		return
-	}
-	rec := r.rec.Next(now, r.index)
-	rec.Kind, rec.Queue = traces.KindPolls, q
-	rec.Start, rec.Ready = r.runStart, r.runStart
-	rec.Count = uint32(min(r.runPolls, math.MaxUint32))
-	rec.Cycles = uint64(x.runCycles)
-	rec.Stall = uint32(min(r.runStall, math.MaxUint32))
 }
 
 // finish closes the present run of polls at the end of a simulation.
@@ -375,7 +346,7 @@ func (x *executed) finish(now des.Time) {
 		x.runCycles += cycles
 		x.rt.runStall += waits
 	}
-	x.endRun(now, traces.NoQueue)
+	x.rt.recordRun(now, traces.NoQueue, x.runCycles)
 	x.beginRun(now)
 }
 
@@ -393,11 +364,9 @@ func (x *executed) Enter(ev traces.Event, arg uint32) error {
 	now := r.eng.Now()
 	x.runOfDispatcher(1)
 	q := x.queueOf(ev, arg)
-	if x.open {
-		x.open = false
-		x.recordPoll(x.openFrom, now, x.openQ, true, int64((now-x.openFrom)/max(1, r.card.TimeOf(1)-r.card.TimeOf(0))), 0)
-	}
-	x.endRun(now, q)
+	x.closePoll(x.fw.CPU.Cycle(), true)
+	x.open = false
+	r.recordRun(now, q, x.runCycles)
 	return x.enter(now, ev, arg, q)
 }
 
@@ -418,13 +387,21 @@ func (x *executed) jump(target uint32, cycle int64) {
 		if at != target {
 			continue
 		}
-		now := x.rt.card.TimeOf(cycle)
-		if x.open {
-			x.recordPoll(x.openFrom, now, x.openQ, false, int64((now-x.openFrom)/max(1, x.rt.card.TimeOf(1)-x.rt.card.TimeOf(0))), 0)
-		}
-		x.open, x.openQ, x.openFrom = true, uint8(q), now
+		x.closePoll(cycle, false)
+		x.open, x.openQ, x.openFrom, x.openWaits = true, uint8(q), cycle, x.fw.CPU.Counters().Waits
 		return
 	}
+}
+
+// closePoll records the dispatcher's poll in progress, if that is followed,
+// which ends with the given cycle.
+func (x *executed) closePoll(cycle int64, hit bool) {
+	if !x.open {
+		return
+	}
+	waits := x.fw.CPU.Counters().Waits - x.openWaits
+	c := x.rt.card
+	x.rt.recordPoll(c.TimeOf(x.openFrom), c.TimeOf(cycle), x.openQ, hit, cycle-x.openFrom-waits, waits)
 }
 
 // expand asks for every poll, or no longer.
@@ -570,22 +547,9 @@ func (x *executed) enter(now des.Time, ev traces.Event, arg uint32, q uint8) err
 func (x *executed) exit(now des.Time) error {
 	r := x.rt
 	m := r.cur
+	cycles, waits, _ := x.since()
+	r.recordBox(now, cycles, waits)
 	r.cur.pkt, r.curRuns = nil, false
-	r.counts.Handlers++
-	r.counts.ByHandler[m.handler]++
-	r.view.HandlersRun++
-	r.view.LastQueue = r.curQueue
-	if r.rec != nil {
-		cycles, waits, _ := x.since()
-		rec := r.rec.Next(now, r.index)
-		rec.Kind, rec.Event, rec.Peer, rec.Queue = traces.KindBox, m.handler, m.peer, r.curQueue
-		rec.Start, rec.Ready = r.curStart, m.ready
-		rec.ID, rec.Cause = r.curID, m.cause
-		rec.Cycles, rec.Stall = uint64(cycles), uint32(waits)
-		if m.pkt != nil {
-			rec.Packet, rec.Bytes = m.pkt.id, uint32(m.pkt.bytes)
-		}
-	}
 	return x.effects(now, m)
 }
 

@@ -235,7 +235,7 @@ func (r *Runtime) PollsEnd(now des.Time) error {
 		hit = r.mask>>q&1 != 0
 	}
 	if r.rec.Expanding() {
-		r.recordPoll(now, q, hit)
+		r.recordPollNow(now, q, hit)
 	}
 	if !hit {
 		if r.vector == nil && r.plan.Loop < 0 && r.planDone >= int64(len(r.plan.Seq)) {
@@ -251,7 +251,13 @@ func (r *Runtime) PollsEnd(now des.Time) error {
 	return r.begin(now, q)
 }
 
+// endRun ends a run of polls with a hit in queue q, or none.
 func (r *Runtime) endRun(now des.Time, q uint8) {
+	r.recordRun(now, q, r.runPolls*int64(r.pollDemand.Cycles))
+}
+
+// recordRun is endRun for polls that took so many cycles of their own.
+func (r *Runtime) recordRun(now des.Time, q uint8, cycles int64) {
 	r.counts.Polls += uint64(r.runPolls)
 	if q != traces.NoQueue {
 		r.counts.Hits++
@@ -263,15 +269,19 @@ func (r *Runtime) endRun(now des.Time, q uint8) {
 	rec.Kind, rec.Queue = traces.KindPolls, q
 	rec.Start, rec.Ready = r.runStart, r.runStart
 	rec.Count = uint32(min(r.runPolls, math.MaxUint32))
-	rec.Cycles = uint64(r.runPolls) * uint64(r.pollDemand.Cycles)
+	rec.Cycles = uint64(cycles)
 	rec.Stall = uint32(min(r.runStall, math.MaxUint32))
 }
 
-func (r *Runtime) recordPoll(now des.Time, q uint8, hit bool) {
+// recordPollNow records the poll that has just ended.
+func (r *Runtime) recordPollNow(now des.Time, q uint8, hit bool) {
+	r.recordPoll(r.card.CPU.Start(), now, q, hit, int64(r.pollDemand.Cycles), r.card.CPU.Stall())
+}
+
+func (r *Runtime) recordPoll(from, to des.Time, q uint8, hit bool, cycles, stall int64) {
 	rec := traces.Record{
 		Kind: traces.KindPoll, Event: traces.PollQ0 + traces.Event(q), Card: r.index, Peer: traces.NoCard, Queue: q,
-		Start: r.card.CPU.Start(), End: now, Ready: r.card.CPU.Start(),
-		Cycles: uint64(r.pollDemand.Cycles), Stall: uint32(r.card.CPU.Stall()),
+		Start: from, End: to, Ready: from, Cycles: uint64(cycles), Stall: uint32(stall),
 	}
 	if hit {
 		rec.Count = 1
@@ -611,25 +621,32 @@ func (r *Runtime) wait(now des.Time, p *packet, ready des.Time, why traces.Reaso
 // effects happen now.
 func (r *Runtime) BoxEnd(now des.Time) error {
 	m := &r.cur
-	r.counts.Handlers++
-	r.counts.ByHandler[m.handler]++
-	r.view.HandlersRun++
-	r.view.LastQueue = r.curQueue
-	if r.rec != nil {
-		rec := r.rec.Next(now, r.index)
-		rec.Kind, rec.Event, rec.Peer, rec.Queue = traces.KindBox, m.handler, m.peer, r.curQueue
-		rec.Start, rec.Ready = r.curStart, m.ready
-		rec.ID, rec.Cause = r.curID, m.cause
-		rec.Cycles, rec.Stall = uint64(r.curDemand.Cycles), uint32(r.card.CPU.Stall())
-		if m.pkt != nil {
-			rec.Packet, rec.Bytes = m.pkt.id, uint32(m.pkt.bytes)
-		}
-	}
+	r.recordBox(now, int64(r.curDemand.Cycles), r.card.CPU.Stall())
 	if err := r.effects(now, m); err != nil {
 		return err
 	}
 	m.pkt = nil
 	return r.scan(now)
+}
+
+// recordBox counts and records the handler that has just ended.
+func (r *Runtime) recordBox(now des.Time, cycles, stall int64) {
+	m := &r.cur
+	r.counts.Handlers++
+	r.counts.ByHandler[m.handler]++
+	r.view.HandlersRun++
+	r.view.LastQueue = r.curQueue
+	if r.rec == nil {
+		return
+	}
+	rec := r.rec.Next(now, r.index)
+	rec.Kind, rec.Event, rec.Peer, rec.Queue = traces.KindBox, m.handler, m.peer, r.curQueue
+	rec.Start, rec.Ready = r.curStart, m.ready
+	rec.ID, rec.Cause = r.curID, m.cause
+	rec.Cycles, rec.Stall = uint64(cycles), uint32(stall)
+	if m.pkt != nil {
+		rec.Packet, rec.Bytes = m.pkt.id, uint32(m.pkt.bytes)
+	}
 }
 
 func (r *Runtime) effects(now des.Time, m *message) error {

@@ -356,7 +356,7 @@ func (s *static) pollsEnd(now des.Time) error {
 	l := *s.at(s.polls)
 	hit := s.hit(&l)
 	if r.rec.Expanding() {
-		r.recordPoll(now, l.queue, hit)
+		r.recordPollNow(now, l.queue, hit)
 	}
 	if s.whole {
 		switch {
