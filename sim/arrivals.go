@@ -151,19 +151,24 @@ func (r *RecordedArrivals) generated() (bool, error) {
 			return false, err
 		}
 	}
+	if r.saturating() {
+		return true, nil
+	}
 	all := true
-	saturating := r.saturating()
 	err := scan(r.path, nil, func(rec *traces.Record) error {
-		if rec.Kind != traces.KindEnter || !all {
-			return nil
-		}
-		if saturating {
+		if rec.Kind != traces.KindEnter {
 			return nil
 		}
 		ok, err := gen[rec.Card].meet(rec)
-		all = all && ok
+		if err == nil && !ok {
+			all = false
+			err = errEnough
+		}
 		return err
 	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
 	return all, err
 }
 
