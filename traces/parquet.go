@@ -41,12 +41,9 @@ type parquetRow struct {
 type parquetColumn struct {
 	name, unit, about string
 	get               func(r *Record) (v uint64, ok bool) // ok: it says something
-	value             func(v uint64) parquet.Value
+	names             *[256]parquet.Value                 // what v names; nil: v is a number
 	set               func(p *parquetParser, r *Record, v parquet.Value) error
 }
-
-func int64Value(v uint64) parquet.Value { return parquet.Int64Value(int64(v)) }
-func int32Value(v uint64) parquet.Value { return parquet.Int32Value(int32(v)) }
 
 // nameValues are the values of an enumeration, made once: its names, and the
 // numbers of what has none.
@@ -71,86 +68,86 @@ var (
 var parquetColumns = []parquetColumn{
 	{"kind", "", "what the row tells of",
 		func(r *Record) (uint64, bool) { return uint64(r.Kind), true },
-		func(v uint64) parquet.Value { return kindValues[v] },
+		&kindValues,
 		func(p *parquetParser, r *Record, v parquet.Value) (err error) {
 			r.Kind, err = valueNamed(p.names.kinds, "kind", v.ByteArray())
 			return err
 		}},
 	{"event", "", "handler, transfer, engine run or level",
 		func(r *Record) (uint64, bool) { return uint64(r.Event), r.Event != NoEvent },
-		func(v uint64) parquet.Value { return eventValues[v] },
+		&eventValues,
 		func(p *parquetParser, r *Record, v parquet.Value) (err error) {
 			r.Event, err = valueNamed(p.names.events, "event", v.ByteArray())
 			return err
 		}},
 	{"card", "", "number of the card; 254 is the host, 255 none",
 		func(r *Record) (uint64, bool) { return uint64(r.Card), true },
-		int32Value,
+		nil,
 		func(_ *parquetParser, r *Record, v parquet.Value) error { return setUint8(&r.Card, v) }},
 	{"peer", "", "number of the other card",
 		func(r *Record) (uint64, bool) { return uint64(r.Peer), r.Peer != NoCard },
-		int32Value,
+		nil,
 		func(_ *parquetParser, r *Record, v parquet.Value) error { return setUint8(&r.Peer, v) }},
 	{"queue", "", "queue of the card's dispatcher",
 		func(r *Record) (uint64, bool) { return uint64(r.Queue), r.Queue != NoQueue },
-		int32Value,
+		nil,
 		func(_ *parquetParser, r *Record, v parquet.Value) error { return setUint8(&r.Queue, v) }},
 	{"packet", "", "number of the packet, from 1",
 		func(r *Record) (uint64, bool) { return r.Packet, r.Packet != 0 },
-		int64Value,
+		nil,
 		func(_ *parquetParser, r *Record, v parquet.Value) error { r.Packet = v.Uint64(); return nil }},
 	{"end_ps", "ps", "when it ended",
 		func(r *Record) (uint64, bool) { return uint64(r.End), true },
-		int64Value,
+		nil,
 		func(_ *parquetParser, r *Record, v parquet.Value) error { r.End = des.Time(v.Int64()); return nil }},
 	{"duration_ps", "ps", "how long it took: it began at end_ps - duration_ps",
 		func(r *Record) (uint64, bool) { return uint64(r.End - r.Start), true },
-		int64Value,
+		nil,
 		func(_ *parquetParser, r *Record, v parquet.Value) error {
 			r.Start = r.End - des.Time(v.Int64())
 			return nil
 		}},
 	{"waited_ps", "ps", "how long it was ready before it began",
 		func(r *Record) (uint64, bool) { return uint64(r.Start - r.Ready), r.Ready != 0 },
-		int64Value,
+		nil,
 		func(_ *parquetParser, r *Record, v parquet.Value) error {
 			r.Ready = r.Start - des.Time(v.Int64())
 			return nil
 		}},
 	{"id", "", "name of the record: card * 2^48 + number on the card",
 		func(r *Record) (uint64, bool) { return uint64(r.ID), r.ID != 0 },
-		int64Value,
+		nil,
 		func(_ *parquetParser, r *Record, v parquet.Value) error { r.ID = ID(v.Uint64()); return nil }},
 	{"cause", "", "id of the record that caused it",
 		func(r *Record) (uint64, bool) { return uint64(r.Cause), r.Cause != 0 },
-		int64Value,
+		nil,
 		func(_ *parquetParser, r *Record, v parquet.Value) error { r.Cause = ID(v.Uint64()); return nil }},
 	{"bytes", "B", "length of what was moved",
 		func(r *Record) (uint64, bool) { return uint64(r.Bytes), r.Bytes != 0 },
-		int32Value,
+		nil,
 		func(_ *parquetParser, r *Record, v parquet.Value) error { r.Bytes = v.Uint32(); return nil }},
 	{"count", "", "number of polls, or the level",
 		func(r *Record) (uint64, bool) { return uint64(r.Count), true },
-		int32Value,
+		nil,
 		func(_ *parquetParser, r *Record, v parquet.Value) error { r.Count = v.Uint32(); return nil }},
 	{"cycles", "clocks", "uncontended processor cycles; bus clocks held for a transfer",
 		func(r *Record) (uint64, bool) { return r.Cycles, r.Cycles != 0 },
-		int64Value,
+		nil,
 		func(_ *parquetParser, r *Record, v parquet.Value) error { r.Cycles = v.Uint64(); return nil }},
 	{"stall_cycles", "clocks", "lost to the memory bus; to bus waits for a transfer",
 		func(r *Record) (uint64, bool) { return uint64(r.Stall), r.Stall != 0 },
-		int32Value,
+		nil,
 		func(_ *parquetParser, r *Record, v parquet.Value) error { r.Stall = v.Uint32(); return nil }},
 	{"reason", "", "why a packet waited or was dropped",
 		func(r *Record) (uint64, bool) { return uint64(r.Reason), r.Reason != ReasonNone },
-		func(v uint64) parquet.Value { return reasonValues[v] },
+		&reasonValues,
 		func(p *parquetParser, r *Record, v parquet.Value) (err error) {
 			r.Reason, err = valueNamed(p.names.reasons, "reason", v.ByteArray())
 			return err
 		}},
 	{"verdict", "", "how a packet left",
 		func(r *Record) (uint64, bool) { return uint64(r.Verdict), r.Verdict != VerdictNone },
-		func(v uint64) parquet.Value { return verdictValues[v] },
+		&verdictValues,
 		func(p *parquetParser, r *Record, v parquet.Value) (err error) {
 			r.Verdict, err = valueNamed(p.names.verdicts, "verdict", v.ByteArray())
 			return err
@@ -196,7 +193,15 @@ var parquetLeveled = func() []leveled {
 		l.wide = f.Type().Kind() == parquet.Int64
 		l.null = parquet.NullValue().Level(0, 0, i)
 		for v := range l.small {
-			l.small[v] = parquetColumns[i].value(uint64(v)).Level(0, l.some, i)
+			switch names := parquetColumns[i].names; {
+			case names != nil:
+				l.small[v] = names[v]
+			case l.wide:
+				l.small[v] = parquet.Int64Value(int64(v))
+			default:
+				l.small[v] = parquet.Int32Value(int32(v))
+			}
+			l.small[v] = l.small[v].Level(0, l.some, i)
 		}
 	}
 	return columns
@@ -204,7 +209,7 @@ var parquetLeveled = func() []leveled {
 
 type leveled struct {
 	optional bool
-	wide     bool // 64 bits, else a number of 32 bits or a name
+	wide     bool // numbers have 64 bits, else 32
 	some     int  // definition level of what is not NULL
 	null     parquet.Value
 	small    [256]parquet.Value
