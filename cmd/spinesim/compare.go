@@ -11,6 +11,7 @@ import (
 	"spinesim/sim"
 	"spinesim/sim/study"
 	"spinesim/spine"
+	"spinesim/traces"
 )
 
 func newCompare() *cobra.Command {
@@ -107,12 +108,17 @@ var compared = []struct {
 	{"bus", 100, "bus %"},
 }
 
-func printCompare(w io.Writer, r *study.CompareResult) error {
-	load := fmt.Sprintf("%s arrivals, %.6g packets/s", r.Process, float64(r.Rate))
-	if r.Saturating {
+// printLoad is the first line of a comparison: what was run.
+func printLoad(w io.Writer, scenario, process string, rate traces.Real, saturating bool, replications int, packets, seed uint64) {
+	load := fmt.Sprintf("%s arrivals, %.6g packets/s", process, float64(rate))
+	if saturating {
 		load = "saturated"
 	}
-	fmt.Fprintf(w, "scenario %s, %s, %d replications of %d packets, seeds from %d\n\n", r.Scenario, load, r.Replications, r.Packets, r.Seed)
+	fmt.Fprintf(w, "scenario %s, %s, %d replications of %d packets, seeds from %d\n\n", scenario, load, replications, packets, seed)
+}
+
+func printCompare(w io.Writer, r *study.CompareResult) error {
+	printLoad(w, r.Scenario, r.Process, r.Rate, r.Saturating, r.Replications, r.Packets, r.Seed)
 	if len(r.Policies) == 0 || r.Replications == 0 {
 		return nil
 	}

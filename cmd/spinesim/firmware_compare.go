@@ -95,11 +95,7 @@ var executedFigures = []struct {
 }
 
 func printExecutions(w io.Writer, r *study.ExecutionsResult) error {
-	load := fmt.Sprintf("%s arrivals, %.6g packets/s", r.Process, float64(r.Rate))
-	if r.Saturating {
-		load = "saturated"
-	}
-	fmt.Fprintf(w, "scenario %s, %s, %d replications of %d packets, seeds from %d\n\n", r.Scenario, load, r.Replications, r.Packets, r.Seed)
+	printLoad(w, r.Scenario, r.Process, r.Rate, r.Saturating, r.Replications, r.Packets, r.Seed)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, e := range r.Executions {
 		fmt.Fprint(t, "\t", e.Execution)
