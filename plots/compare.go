@@ -69,7 +69,7 @@ func (d *Comparison) Plot() (*plot.Plot, error) {
 		}
 		for _, v := range g.Values {
 			widen(v.Mean)
-			widen(v.Low)
+			widen(d.low(v))
 			widen(v.High)
 		}
 	}
@@ -112,6 +112,15 @@ func (d *Comparison) Plot() (*plot.Plot, error) {
 	return p, nil
 }
 
+// low is where a value's interval is drawn from: what it reaches below 0 has no
+// meaning where the figures are lengths.
+func (d *Comparison) low(v Value) float64 {
+	if d.FromZero && v.Mean >= 0 && v.Low < 0 {
+		return 0
+	}
+	return v.Low
+}
+
 type compareBars struct{ d *Comparison }
 
 // Plot implements plot.Plotter.
@@ -136,7 +145,7 @@ func (b compareBars) Plot(c draw.Canvas, p *plot.Plot) {
 			label := figure(v.Mean)
 			mean := end
 			if v.interval() {
-				whisker(c, trX(v.Low), trX(v.High), trY(y), min((hi-lo)*0.3, vg.Points(4)))
+				whisker(c, trX(b.d.low(v)), trX(v.High), trY(y), min((hi-lo)*0.3, vg.Points(4)))
 				end = max(end, trX(v.High))
 				label += " ± " + figure((v.High-v.Low)/2)
 			}
