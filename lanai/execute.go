@@ -182,6 +182,21 @@ func (p *Processor) stopped(now des.Time) error {
 	return fault
 }
 
+// Halt ends an execution at the present time, for good where nothing is begun
+// anew. The Program is not told. It is not for use while the processor's own
+// instructions are at work, other than from Fault, when there is nothing to end.
+func (p *Processor) Halt() error {
+	if p.mode != modeExecute {
+		return nil
+	}
+	p.Settle()
+	p.mode = modeIdle
+	p.done, p.stall = 1, 0
+	p.lastEnd, p.lastTime = -1, -1
+	p.engine.Cancel(&p.timer)
+	return p.together.leave(p)
+}
+
 // Steady tells which registers change with events and stores only, and are not
 // changed by being read, so that executed firmware that polls them need not
 // stop for it. It is for isa.CPU to call.

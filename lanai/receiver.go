@@ -102,6 +102,9 @@ func (r *Receiver) Arm(addr uint32, bytes int) error {
 // Armed tells whether a buffer is posted and not yet done with.
 func (r *Receiver) Armed() bool { return r.armed }
 
+// Busy tells whether the engine takes a frame in, or lets one go by.
+func (r *Receiver) Busy() bool { return r.running || r.discarding }
+
 // Receiving is the frame of which a part has been or is being taken in, nil if
 // there is none.
 func (r *Receiver) Receiving() *Frame { return r.f }

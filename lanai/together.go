@@ -75,6 +75,14 @@ func (t *together) rearm() error {
 	return p.engine.Arm(&p.timer, p.exec.at)
 }
 
+// leave takes p out, which executes no longer.
+func (t *together) leave(p *Processor) error {
+	if t.armed == p {
+		t.armed = nil
+	}
+	return t.rearm()
+}
+
 // run goes on with p, and with all that execute as far as nothing else is due.
 func (t *together) run(p *Processor, now des.Time) error {
 	t.looping, t.armed = true, nil

@@ -440,7 +440,7 @@ func (b *Bus) done(m *Master, last int64, now des.Time, s Status) error {
 		rec.Kind, rec.Event, rec.Peer = traces.KindTransfer, t.Event, t.Peer
 		rec.Ready, rec.Start = t.Requested, t.Granted
 		rec.Packet, rec.ID, rec.Cause = t.Packet, t.ID, t.Cause
-		rec.Bytes, rec.Cycles, rec.Stall = uint32(t.Bytes), uint64(t.Held), t.Lost
+		rec.Bytes, rec.Cycles, rec.Stall = uint32(t.Moved), uint64(t.Held), t.Lost
 	}
 	if err := m.i.TransferDone(now, t); err != nil {
 		return fmt.Errorf("pci: master %q at %v: %w", m.name, now, err)

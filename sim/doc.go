@@ -7,7 +7,9 @@
 // in the scenario reference of the README.
 //
 // A scenario also says what the cards' processors execute: nothing (costs are
-// data), each poll and handler, or the whole firmware, compiled from C.
+// data), each poll and handler, or the whole firmware, compiled from C. A card
+// that a fault of its firmware stops does not end the run: the result is whole,
+// tells which packets are stranded by it, and comes with a *StoppedError.
 //
 // What it leaves out: switches and links beyond a FIFO in front of each card,
 // and hosts other than the router's own.

@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 
@@ -51,4 +52,45 @@ func ExampleRun_extension() {
 	// Output:
 	// all came out or were dropped: true
 	// not allowed to call spine_send
+}
+
+// A fault of the run-time's own code stops its card and no other. Here something
+// has overwritten an instruction of a handler on card 2: it acknowledges nothing,
+// and packets for it wait for credits until they hold all buffers of card 0.
+func ExampleStoppedError() {
+	sc, err := sim.Load("fig6.4", "traffic.packets=300", "firmware.execution=full")
+	if err != nil {
+		log.Fatal(err)
+	}
+	s, err := sim.New(sc, sim.Options{Check: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fw := s.Router().Card(2).Firmware()
+	at, err := fw.Image.Symbol("spine_ack_send")
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := fw.SRAM.SetWord(at, 0xD0000007); err != nil {
+		log.Fatal(err)
+	}
+	r, err := s.Run(context.Background())
+	var stop *sim.StoppedError
+	if !errors.As(err, &stop) {
+		log.Fatal(err)
+	}
+	c := stop.Cards[0]
+	fmt.Printf("card %d stopped in %s: %s at %s, word %#x\n", c.Card, c.Handler, c.Instruction, c.Symbol, c.Word)
+	stranded := uint64(0)
+	for _, n := range r.Stranded {
+		stranded += n
+	}
+	fmt.Println("forwarded all the same:", r.Forwarded)
+	fmt.Println("each accounted for:", r.Forwarded+r.Dropped["FIFO full"]+stranded == r.Received)
+	fmt.Println("broken invariants:", len(r.Violations))
+	// Output:
+	// card 2 stopped in ACK send: <unknown> at spine_ack_send, word 0xd0000007
+	// forwarded all the same: 41
+	// each accounted for: true
+	// broken invariants: 0
 }

@@ -117,6 +117,7 @@ func (s *Simulation) executed(r *Result) {
 			r.Notes = append(r.Notes, fmt.Sprintf("the extension on card %d was stopped another %d times, at other places", i, more))
 		}
 	}
+	s.stopped(r)
 	if marks != [traces.NumMarks]uint64{} {
 		r.Marks = marks[:]
 	}

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"spinesim/sim/des"
@@ -37,6 +38,8 @@ const (
 // RunReplay runs a scenario twice: once whole, to measure it and to find the
 // fastest stretch, and once up to that, to record it with every poll. Both
 // runs do the same, for a run depends on nothing but the scenario and its seed.
+// Where cards have stopped the replay is whole, and comes beside the run's
+// *StoppedError.
 func RunReplay(ctx context.Context, sc *Scenario, opt Options) (*Replay, error) {
 	if err := sc.Validate(); err != nil {
 		return nil, err
@@ -49,7 +52,8 @@ func RunReplay(ctx context.Context, sc *Scenario, opt Options) (*Replay, error) 
 		return nil, err
 	}
 	res, err := s.Run(ctx)
-	if err != nil {
+	var stopped *StoppedError
+	if err != nil && !errors.As(err, &stopped) {
 		return &Replay{Result: res}, err
 	}
 	r := &Replay{Result: res, Meta: s.Meta(), Ingress: w.Card}
@@ -62,7 +66,8 @@ func RunReplay(ctx context.Context, sc *Scenario, opt Options) (*Replay, error) 
 	r.Span.To = min(end, r.Span.From+TimelineSpan)
 	keep := &keeper{span: r.Span}
 	second := Options{Unmeasured: true, Expand: []Span{r.Span}, Until: r.Span.To, Sinks: []traces.Sink{keep}, Extensions: opt.Extensions, Policy: opt.Policy}
-	if _, err := Run(ctx, sc, second); err != nil {
+	var again *StoppedError
+	if _, err := Run(ctx, sc, second); err != nil && !errors.As(err, &again) {
 		return r, err
 	}
 	r.Records = keep.records
@@ -70,11 +75,14 @@ func RunReplay(ctx context.Context, sc *Scenario, opt Options) (*Replay, error) 
 		// The second run ends early: runs of polls that it cuts short are
 		// none of the whole run's.
 		r.Records = slices.DeleteFunc(r.Records, func(x traces.Record) bool {
-			return x.Kind == traces.KindPolls && x.Queue == traces.NoQueue
+			return x.Kind == traces.KindPolls && x.Queue == traces.NoQueue && x.Reason != traces.ReasonStopped
 		})
 	}
 	r.findWindows()
 	r.Records = slices.DeleteFunc(r.Records, r.extra)
+	if stopped != nil {
+		return r, stopped
+	}
 	return r, nil
 }
 

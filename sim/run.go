@@ -88,6 +88,9 @@ type Result struct {
 	// Faults are what extensions in C were stopped for. Their packets were
 	// dropped.
 	Faults []Fault `json:"faults,omitempty"`
+	// Stopped are the cards that a fault of the run-time's own code has stopped.
+	// Run's error is a *StoppedError then.
+	Stopped []StoppedCard `json:"stopped,omitempty"`
 
 	Notes      []string `json:"notes,omitempty"`
 	Checked    bool     `json:"checked,omitempty"`
@@ -142,6 +145,8 @@ type Simulation struct {
 
 	saturating bool     // a source never pauses
 	released   uint64   // packets that the router is done with
+	settled    bool     // cards have stopped, and nothing else can go on
+	stranded   []uint64 // packets on each card then
 	stuck      des.Time // how long nothing had moved when the run was given up
 }
 
@@ -643,7 +648,9 @@ func (s *Simulation) Table() *router.Table { return s.table }
 const slice = 20 * des.Millisecond
 
 // Run runs the simulation to its end. A cancelled context ends it early: the
-// result so far is returned with Interrupted set, beside the context's error.
+// result so far is returned with Interrupted set, beside the context's error. A
+// run in which cards have stopped goes on to its end without them: its result is
+// whole, and returned beside a *StoppedError.
 func (s *Simulation) Run(ctx context.Context) (*Result, error) {
 	if s.opt.Extensions != nil && s.opt.HangAfter >= 0 {
 		return s.watched(ctx)
@@ -670,6 +677,9 @@ func (s *Simulation) run(ctx context.Context) (*Result, error) {
 		return nil, inputOr(err)
 	}
 	s.router.Finish()
+	if s.settled {
+		s.strand()
+	}
 	if rerr := s.rec.Close(); rerr != nil {
 		return nil, rerr
 	}
@@ -686,6 +696,9 @@ func (s *Simulation) run(ctx context.Context) (*Result, error) {
 	r.WallS = time.Since(begun).Seconds()
 	if !interrupted {
 		err = nil
+		if len(r.Stopped) > 0 {
+			err = &StoppedError{r.Stopped}
+		}
 	}
 	return r, err
 }
@@ -710,6 +723,9 @@ func (s *Simulation) loop(ctx context.Context) error {
 	patience := s.patience()
 	for !s.drained {
 		next := s.eng.Now() + slice
+		if s.router.Stopped() > 0 {
+			next = s.eng.Now() + settling
+		}
 		if s.opt.Until > 0 {
 			next = min(next, s.opt.Until)
 		}
@@ -727,6 +743,9 @@ func (s *Simulation) loop(ctx context.Context) error {
 			return nil
 		}
 		if s.opt.Until > 0 && s.eng.Now() >= s.opt.Until {
+			return nil
+		}
+		if s.settled = s.isSettled(); s.settled {
 			return nil
 		}
 		if m, idle := s.progress(); idle || m != moved {
@@ -759,6 +778,9 @@ func (s *Simulation) progress() (moved uint64, idle bool) {
 	for _, p := range s.ports {
 		c := p.Counts()
 		moved += c.Delivered
+		if s.router.Stopped() > 0 {
+			moved += c.Lost // nobody takes them any more; the source goes on
+		}
 		idle = idle && c.Waiting == 0
 	}
 	return moved, idle
@@ -803,7 +825,7 @@ func (s *Simulation) result() (*Result, error) {
 		}
 	}
 	s.executed(r)
-	if !s.drained && s.opt.Until == 0 {
+	if !s.drained && !s.settled && s.opt.Until == 0 {
 		note := fmt.Sprintf("%d packets were still inside when the run ended", s.router.Inside())
 		if s.stuck > 0 {
 			note += fmt.Sprintf("; nothing had moved for %v", s.stuck)
@@ -813,7 +835,7 @@ func (s *Simulation) result() (*Result, error) {
 	r.Notes = append(r.Notes, s.captureNotes()...)
 	if s.check != nil {
 		r.Checked = true
-		_ = s.check.Finish(s.drained) // its error is the first of the violations
+		_ = s.check.Finish(s.drained || s.settled) // its error is the first of the violations
 		for _, v := range s.check.Violations() {
 			r.Violations = append(r.Violations, v.Error())
 		}

@@ -14,6 +14,8 @@
 // a dispatcher and policies in Go; with ExecuteFull the whole firmware. What the
 // compiled code does in the card's memory is then what happens, and the queues
 // here follow it message by message, so that both make the same kind of record.
+// A fault of that code stops its card for good and nothing else (Stop); one of an
+// extension costs the extension its packet.
 //
 // What it leaves out: the SPINE loader and its safe language (an extension is
 // Go code that charges for its work, or C that is watched), interrupts (the firmware polls), and

@@ -30,7 +30,8 @@ const (
 // lists and counters in the card's memory hold decides what happens; the
 // Runtime beside it follows, so that every packet, message and level appears in
 // the record as it does without execution. Where the two do not agree about a
-// message the run ends with an error.
+// message (ErrOutOfStep), and after a fault of the run-time's own code, the card
+// stops: its processor executes nothing more, see Stop.
 //
 // It implements lanai.Program and the clients of the card's engines.
 type executed struct {
@@ -62,6 +63,8 @@ type executed struct {
 	stopped traces.Reason // why the extension was stopped in this handler
 	faults  []ExtensionFault
 	missed  uint64 // faults that are not listed
+	stop    *Stop  // why the card has stopped, nil while it works
+	fatal   error  // of Enter or Exit, and no fault of the firmware
 	marks   [traces.NumMarks]uint64
 
 	// Full: the poll in progress, where every one is recorded.
@@ -260,7 +263,9 @@ func (x *executed) poll() error {
 
 // PollsEnd implements lanai.Program: a scan has ended, with a hit or because the
 // plan has.
-func (x *executed) PollsEnd(now des.Time) error {
+func (x *executed) PollsEnd(now des.Time) error { return x.own(now, x.pollsEnd(now)) }
+
+func (x *executed) pollsEnd(now des.Time) error {
 	n := x.tally()
 	x.rt.planDone += n - 1
 	x.q = x.rt.queueAt(x.rt.planDone + 1)
@@ -283,10 +288,12 @@ func (x *executed) tally() int64 {
 }
 
 // BoxEnd implements lanai.Program: a poll or a handler has returned.
-func (x *executed) BoxEnd(now des.Time) error {
+func (x *executed) BoxEnd(now des.Time) error { return x.own(now, x.boxEnd(now)) }
+
+func (x *executed) boxEnd(now des.Time) error {
 	switch {
 	case x.full:
-		return fmt.Errorf("card %d at %v: the dispatcher has returned", x.rt.index, now)
+		return astray("the dispatcher has returned")
 	case x.polling:
 		return x.polled(now)
 	}
@@ -320,7 +327,7 @@ func (x *executed) polled(now des.Time) error {
 	r.recordRun(now, x.q, x.runCycles)
 	ev, arg, err := x.fw.Found()
 	if err != nil {
-		return err
+		return astray("%w", err)
 	}
 	if err := x.enter(now, ev, arg, x.q); err != nil {
 		return err
@@ -331,12 +338,20 @@ func (x *executed) polled(now des.Time) error {
 // finish closes the present run of polls at the end of a simulation.
 func (x *executed) finish(now des.Time) {
 	x.rt.card.CPU.Settle()
-	if x.rt.cur.pkt != nil || x.rt.curRuns {
-		return // a handler runs
+	if x.stop != nil || x.rt.cur.pkt != nil || x.rt.curRuns {
+		return // nothing runs, or a handler
 	}
+	x.closeRun(now)
+	x.beginRun(now)
+}
+
+// closeRun records the run of polls in progress, if there is one.
+func (x *executed) closeRun(now des.Time) *traces.Record {
 	switch {
 	case x.full:
 		x.runOfDispatcher(0)
+	case !x.polling:
+		return nil
 	case x.polling: // polls are of unequal lengths, so the one in progress counts for what it took
 		if x.scanned {
 			n, _, _ := x.fw.CPU.Scanned()
@@ -346,8 +361,7 @@ func (x *executed) finish(now des.Time) {
 		x.runCycles += cycles
 		x.rt.runStall += waits
 	}
-	x.rt.recordRun(now, traces.NoQueue, x.runCycles)
-	x.beginRun(now)
+	return x.rt.recordRun(now, traces.NoQueue, x.runCycles)
 }
 
 // runOfDispatcher takes what the dispatcher has done since the last handler for
@@ -367,18 +381,20 @@ func (x *executed) Enter(ev traces.Event, arg uint32) error {
 	x.closePoll(x.fw.CPU.Cycle(), true)
 	x.open = false
 	r.recordRun(now, q, x.runCycles)
-	return x.enter(now, ev, arg, q)
+	if err := x.enter(now, ev, arg, q); err != nil {
+		x.beginRun(now) // of no polls
+		return x.inFirmware(err)
+	}
+	return nil
 }
 
 // Exit implements firmware.Watcher.
 func (x *executed) Exit() error {
 	now := x.rt.eng.Now()
-	if err := x.exit(now); err != nil {
-		return err
-	}
+	err := x.exit(now)
 	x.beginRun(now)
 	x.from = x.fw.CPU.Cycle()
-	return nil
+	return x.inFirmware(err)
 }
 
 // jump is told of the dispatcher's calls where every poll is recorded.
@@ -407,6 +423,9 @@ func (x *executed) closePoll(cycle int64, hit bool) {
 // expand asks for every poll, or no longer.
 func (x *executed) expand(on bool) {
 	x.rt.card.CPU.Settle()
+	if x.stop != nil {
+		return
+	}
 	if !x.full {
 		if on && x.polling && x.scanned && !x.cut {
 			_, x.cutFrom, x.cutAt = x.fw.CPU.Scanned()
@@ -490,12 +509,15 @@ func (x *executed) take(ev traces.Event, arg uint32, q uint8) (message, error) {
 			return m, nil
 		}
 	}
+	if ev == traces.PeerToPeerStart && isPeer && int(peer) < len(r.starts) && r.credits[peer] == 0 {
+		return m, astray("it starts a packet for card %d, which has no room for one", peer)
+	}
 	ok := false
 	if from != nil {
 		m, ok = from.takeFirst(ev, arg)
 	}
 	if !ok {
-		return m, fmt.Errorf("card %d at %v: the firmware found %v for %#x in Q%d, where no such message is: its run-time is out of step with its devices", r.index, r.eng.Now(), ev, arg, q)
+		return m, astray("it found %v for %#x in Q%d, where no such message is", ev, arg, q)
 	}
 	switch ev {
 	case traces.RxCheckHeader:
@@ -550,7 +572,11 @@ func (x *executed) exit(now des.Time) error {
 	cycles, waits, _ := x.since()
 	r.recordBox(now, cycles, waits)
 	r.cur.pkt, r.curRuns = nil, false
-	return x.effects(now, m)
+	err := x.effects(now, m)
+	if errors.Is(err, ErrOutOfStep) {
+		r.cur.pkt = m.pkt // the packet is in no queue, but still here
+	}
+	return err
 }
 
 // effects follow what the handler has done in the card's memory. What it did to
@@ -559,6 +585,9 @@ func (x *executed) effects(now des.Time, m message) error {
 	r, p := x.rt, m.pkt
 	switch m.handler {
 	case traces.RxCheckHeader:
+		if len(r.freeBufs) == 0 {
+			return astray("it takes packet %d in, and no buffer is free", p.id)
+		}
 		p.at = x.fw.Receiving()
 		p.buf = r.takeBuffer(now)
 		if p.short {
@@ -587,13 +616,13 @@ func (x *executed) effects(now des.Time, m message) error {
 	case traces.WireOutputStart:
 		f := x.early
 		if x.early = nil; f != nil {
-			return r.Sent(now, f)
+			return x.sent(now, f)
 		}
 		return nil
 	case traces.ToHost:
 		t := x.moved
 		if x.moved = nil; t != nil {
-			return r.DMADone(now, x.movedHow, t)
+			return x.transferred(now, x.movedHow, t)
 		}
 		return nil
 	case traces.DMAStartHeader, traces.AckSend:
@@ -605,7 +634,7 @@ func (x *executed) effects(now des.Time, m message) error {
 	case traces.FreeBuffer:
 		return x.freed(now, p)
 	}
-	return fmt.Errorf("card %d: no handler for %v", r.index, m.handler)
+	return astray("it ran %v, which is no handler of its", m.handler)
 }
 
 // routed is the end of `Router In handler`: what it sent tells its verdict.
@@ -617,7 +646,7 @@ func (x *executed) routed(now des.Time, p *packet) error {
 		switch sent {
 		case traces.EnqIPOutput:
 			if int(fate.Card) >= len(r.router.cards) {
-				return fmt.Errorf("card %d at %v: the firmware sends packet %d to card %d", r.index, now, p.id, fate.Card)
+				return astray("it sends packet %d to card %d", p.id, fate.Card)
 			}
 			p.egress, p.nextHop = fate.Card, fate.Hop
 			return r.sendSelf(now, traces.EnqIPOutput, p, r.curID)
@@ -629,6 +658,7 @@ func (x *executed) routed(now des.Time, p *packet) error {
 			if why == traces.ReasonNone {
 				why = traces.ReasonExtension
 			}
+			p.left = true
 			return r.drop(now, p, why)
 		}
 	}
@@ -643,6 +673,9 @@ func (x *executed) routed(now des.Time, p *packet) error {
 // now.
 func (x *executed) freed(now des.Time, p *packet) error {
 	r := x.rt
+	if p.buf < 0 {
+		return astray("it frees the buffer of packet %d, which has none", p.id)
+	}
 	if len(r.freeBufs) == 0 {
 		x.free = now
 		if m := r.wire.lookFor(traces.RxCheckHeader, 0); m != nil && r.rec != nil && m.ready < now {
@@ -658,12 +691,16 @@ func (x *executed) freed(now des.Time, p *packet) error {
 
 // Received implements lanai.ReceiveClient.
 func (x *executed) Received(now des.Time, f *lanai.Frame, _ uint32, _ int, ev lanai.ReceiveEvent) error {
+	return x.own(now, x.received(now, f, ev))
+}
+
+func (x *executed) received(now des.Time, f *lanai.Frame, ev lanai.ReceiveEvent) error {
 	r := x.rt
 	ended := ev == lanai.PacketEnd
 	p := x.rx
 	if p != nil {
 		if !ended {
-			return fmt.Errorf("card %d at %v: packet %d of %d bytes is longer than the firmware's buffers", r.index, now, f.ID, f.Bytes)
+			return astray("packet %d of %d bytes ran over the room that was given for it", f.ID, f.Bytes)
 		}
 		x.rx, p.whole = nil, true
 		return r.send(&r.wire, QWire, now, traces.RxCheckBody, p, f.Cause, traces.NoCard)
@@ -697,7 +734,7 @@ func (x *executed) FrameFor(uint32) *lanai.Frame {
 func (x *executed) Sent(now des.Time, f *lanai.Frame) error {
 	p := x.rt.txPkt
 	if p == nil {
-		return fmt.Errorf("card %d at %v: the firmware has sent what is no packet", x.rt.index, now)
+		return x.own(now, astray("it has sent %d bytes that are no packet", f.Bytes))
 	}
 	f.Bytes = p.bytes
 	f.Data = f.Data[:min(len(f.Data), int(p.carried), p.bytes)]
@@ -707,6 +744,12 @@ func (x *executed) Sent(now des.Time, f *lanai.Frame) error {
 		x.early = f
 		return nil
 	}
+	return x.sent(now, f)
+}
+
+// sent is what the run-time makes of it.
+func (x *executed) sent(now des.Time, f *lanai.Frame) error {
+	x.rt.txPkt.left = true
 	return x.rt.Sent(now, f)
 }
 
@@ -741,13 +784,26 @@ func (x *executed) DMAFor(op *lanai.DMAOp) {
 // DMADone implements lanai.DMAClient.
 func (x *executed) DMADone(now des.Time, st pci.Status, t *pci.Transfer) error {
 	if x.rt.dmaPacket == nil {
-		return fmt.Errorf("card %d at %v: a DMA to bus address %#x that is no packet's has ended", x.rt.index, now, t.Addr)
+		return x.own(now, astray("a DMA to bus address %#x that is no packet's has ended", t.Addr))
 	}
 	if r := x.rt; r.curRuns && r.cur.handler == traces.ToHost && t.Event == traces.TransferToHost {
 		// A short packet is in the host's memory before the handler that sent it
 		// has returned. The run-time takes notice then.
 		x.moved, x.movedHow = t, st
 		return nil
+	}
+	return x.own(now, x.transferred(now, st, t))
+}
+
+// transferred is what the run-time makes of it.
+func (x *executed) transferred(now des.Time, st pci.Status, t *pci.Transfer) error {
+	switch {
+	case st != pci.StatusOK:
+		return astray("%v of packet %d to bus address %#x: %v", t.Event, t.Packet, t.Addr, lanai.StatusName(st))
+	case t.Event == traces.NoEvent:
+		return astray("a DMA to bus address %#x is none of its handlers'", t.Addr)
+	case t.Event == traces.TransferToHost:
+		x.rt.dmaPacket.left = true
 	}
 	return x.rt.DMADone(now, st, t)
 }
@@ -775,11 +831,17 @@ func (x *executed) mark(m isa.Mark) {
 }
 
 // Fault implements lanai.FaultHandler: an extension that was stopped loses its
-// packet, and the run-time goes on. A fault of the run-time itself ends the run.
+// packet, and the run-time goes on. A fault of the run-time itself stops the
+// card.
 func (x *executed) Fault(now des.Time, fault error) error {
 	var f *isa.Fault
-	if !x.fw.InExtension() || !errors.As(fault, &f) {
+	switch {
+	case x.fatal != nil:
+		return x.fatal
+	case !errors.As(fault, &f):
 		return fault
+	case !x.fw.InExtension():
+		return x.halt(now, f)
 	}
 	x.stopped = traces.ReasonExtension
 	if errors.Is(f, isa.ErrWatchdog) {

@@ -30,6 +30,7 @@ type packet struct {
 	short    bool   // it ended with its header
 	handedUp bool   // it goes to the host
 	inHost   bool   // on the host's path
+	left     bool   // the record says so
 }
 
 // message is an active message: a handler to run, its packet and its cause.

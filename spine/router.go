@@ -61,16 +61,18 @@ const MaxCards = QDMA - QPeer + 1
 
 // Router is cards, bus and host, wired.
 type Router struct {
-	eng   *des.Engine
-	rec   *traces.Recorder
-	bus   *pci.Bus
-	cards []*Runtime
-	host  *host
-	sink  Sink
-	rel   func(*lanai.Frame)
-	copy  func(*lanai.Frame) *lanai.Frame
-	pool  []*packet
-	live  int
+	eng     *des.Engine
+	rec     *traces.Recorder
+	bus     *pci.Bus
+	cards   []*Runtime
+	host    *host
+	sink    Sink
+	rel     func(*lanai.Frame)
+	copy    func(*lanai.Frame) *lanai.Frame
+	pool    []*packet
+	made    []*packet // all, in use or not
+	live    int
+	stopped int // cards
 
 	calling calling
 }
@@ -307,7 +309,9 @@ func (r *Router) packet() *packet {
 		*p = packet{buf: -1}
 		return p
 	}
-	return &packet{buf: -1}
+	p := &packet{buf: -1}
+	r.made = append(r.made, p)
+	return p
 }
 
 func (r *Router) release(p *packet) {

@@ -256,14 +256,15 @@ func (r *Runtime) endRun(now des.Time, q uint8) {
 	r.recordRun(now, q, r.runPolls*int64(r.pollDemand.Cycles))
 }
 
-// recordRun is endRun for polls that took so many cycles of their own.
-func (r *Runtime) recordRun(now des.Time, q uint8, cycles int64) {
+// recordRun is endRun for polls that took so many cycles of their own. The
+// record, nil for none, may still be added to.
+func (r *Runtime) recordRun(now des.Time, q uint8, cycles int64) *traces.Record {
 	r.counts.Polls += uint64(r.runPolls)
 	if q != traces.NoQueue {
 		r.counts.Hits++
 	}
 	if r.rec == nil || r.runPolls == 0 {
-		return
+		return nil
 	}
 	rec := r.rec.Next(now, r.index)
 	rec.Kind, rec.Queue = traces.KindPolls, q
@@ -271,6 +272,7 @@ func (r *Runtime) recordRun(now des.Time, q uint8, cycles int64) {
 	rec.Count = uint32(min(r.runPolls, math.MaxUint32))
 	rec.Cycles = uint64(cycles)
 	rec.Stall = uint32(min(r.runStall, math.MaxUint32))
+	return rec
 }
 
 // recordPollNow records the poll that has just ended.
@@ -629,15 +631,16 @@ func (r *Runtime) BoxEnd(now des.Time) error {
 	return r.scan(now)
 }
 
-// recordBox counts and records the handler that has just ended.
-func (r *Runtime) recordBox(now des.Time, cycles, stall int64) {
+// recordBox counts and records the handler that has just ended. The record, nil
+// for none, may still be added to.
+func (r *Runtime) recordBox(now des.Time, cycles, stall int64) *traces.Record {
 	m := &r.cur
 	r.counts.Handlers++
 	r.counts.ByHandler[m.handler]++
 	r.view.HandlersRun++
 	r.view.LastQueue = r.curQueue
 	if r.rec == nil {
-		return
+		return nil
 	}
 	rec := r.rec.Next(now, r.index)
 	rec.Kind, rec.Event, rec.Peer, rec.Queue = traces.KindBox, m.handler, m.peer, r.curQueue
@@ -647,6 +650,7 @@ func (r *Runtime) recordBox(now des.Time, cycles, stall int64) {
 	if m.pkt != nil {
 		rec.Packet, rec.Bytes = m.pkt.id, uint32(m.pkt.bytes)
 	}
+	return rec
 }
 
 func (r *Runtime) effects(now des.Time, m *message) error {

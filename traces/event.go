@@ -132,6 +132,10 @@ const (
 
 	// ReasonBatch is a wait again: for other packets to be handled with.
 	ReasonBatch
+
+	// ReasonStopped: the card's processor stands still after a fault of its own
+	// firmware. It ends what ran, and keeps what is on the card there.
+	ReasonStopped
 	NumReasons = int(iota)
 )
 
@@ -140,7 +144,7 @@ var reasonNames = [NumReasons]string{
 	"FIFO full", "bad CRC", "bad version", "bad header length", "bad total length",
 	"bad header checksum", "TTL expired", "martian address", "no route", "not IPv4", "truncated",
 	"no buffer, discarded", "extension", "watchdog", "too long", "host",
-	"IP options", "local delivery", "own wire", "batch not full",
+	"IP options", "local delivery", "own wire", "batch not full", "card stopped",
 }
 
 func (r Reason) String() string {
@@ -169,10 +173,11 @@ const (
 	VerdictForwarded
 	VerdictToHost
 	VerdictDropped
-	NumVerdicts = int(iota)
+	VerdictStranded // it has not left, and never will: a card has stopped
+	NumVerdicts     = int(iota)
 )
 
-var verdictNames = [NumVerdicts]string{"none", "forwarded", "to host", "dropped"}
+var verdictNames = [NumVerdicts]string{"none", "forwarded", "to host", "dropped", "stranded"}
 
 func (v Verdict) String() string {
 	if int(v) < NumVerdicts {

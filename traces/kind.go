@@ -1,14 +1,14 @@
 package traces
 
 // NumKinds is how many kinds of record there are, KindNone included.
-const NumKinds = int(KindMark) + 1
+const NumKinds = int(KindStop) + 1
 
 // NumMarks is how many marks there are, log_0 to log_4.
 const NumMarks = 5
 
 var kindNames = [NumKinds]string{
 	"none", "box", "polls", "poll", "transfer", "receive", "send", "wait",
-	"enter", "leave", "depart", "level", "copy", "mark",
+	"enter", "leave", "depart", "level", "copy", "mark", "stop",
 }
 
 // String is the kind's name in listings and files.

@@ -91,7 +91,7 @@ func AppendListing(b []byte, r *Record) []byte {
 	if r.Bytes != 0 {
 		number("bytes", uint64(r.Bytes))
 	}
-	if r.Count != 0 || r.Kind == KindLevel || r.Kind == KindMark {
+	if r.Count != 0 || r.Kind == KindLevel || r.Kind == KindMark || r.Kind == KindStop {
 		number("count", uint64(r.Count))
 	}
 	if r.Cycles != 0 {

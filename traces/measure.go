@@ -79,6 +79,7 @@ type Measures struct {
 	received, forwarded, toHost uint64
 	copies                      uint64
 	dropped, handed, returned   [NumReasons]uint64 // handed to the host, returned by it
+	stranded                    [NumReasons]uint64
 
 	// Means over all ingress cards; their histograms are merged at the end.
 	gap, ingress, total, upstream, dmaStep, occupancy, transfer stats.Batches
@@ -462,6 +463,11 @@ func (m *Measures) leave(r *Record) error {
 		m.dropped[reason]++
 		if l != nil {
 			l.dropped[reason]++
+		}
+	case VerdictStranded:
+		m.stranded[reason]++
+		if l != nil {
+			l.stranded++
 		}
 	}
 	if s != nil {

@@ -409,6 +409,8 @@ func TestLossAndWaitsByHand(t *testing.T) {
 	up := h.at(0, KindLeave, 4, 13)
 	up.Verdict, up.Reason = VerdictToHost, ReasonNoRoute
 	h.at(1, KindLeave, 5, 14).Verdict = VerdictForwarded
+	stays := h.at(1, KindLeave, 6, 22)
+	stays.Verdict, stays.Reason = VerdictStranded, ReasonStopped
 	h.wait(0, ReasonNoCredit, 5, 5, 8, 9)    // 3 for the credit, then 1 for the dispatcher
 	h.wait(0, ReasonNoCredit, 6, 15, 20, 20) // 5
 	h.wait(0, ReasonLowerPriority, 6, 20, 20, 22)
@@ -418,6 +420,9 @@ func TestLossAndWaitsByHand(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]uint64{"no route": 1}, r.ToHostBy); diff != "" {
 		t.Error(diff)
+	}
+	if diff := cmp.Diff(map[string]uint64{"card stopped": 1}, r.Stranded); diff != "" || r.Cards[0].Stranded != 1 {
+		t.Error(diff, r.Cards[0].Stranded)
 	}
 	near(t, "loss", r.Loss, 0.5)
 	if r.Received != 6 || r.Forwarded != 1 || r.ToHost != 1 || r.Cards[0].Forwarded != 1 {

@@ -95,6 +95,7 @@ type lane struct {
 
 	received, departed, forwarded, toHost uint64
 	dropped                               [NumReasons]uint64
+	stranded                              uint64
 	lastDepart                            des.Time
 	closedPackets                         uint64
 	handlerSum                            [NumSteps]des.Time

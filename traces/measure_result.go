@@ -25,6 +25,9 @@ type Result struct {
 	Copies    uint64            `json:"copies,omitempty"` // packets that came into being by flooding others
 	Dropped   map[string]uint64 `json:"dropped"`          // by the reason's name
 	Loss      Real              `json:"loss"`             // dropped / received
+	// Stranded is packets that never left, because a card has stopped, by the
+	// name of the reason for which each stays where it is.
+	Stranded map[string]uint64 `json:"stranded,omitempty"`
 
 	Figures
 
@@ -41,6 +44,7 @@ type CardFigures struct {
 	Forwarded uint64            `json:"forwarded"`
 	ToHost    uint64            `json:"to_host"`
 	Dropped   map[string]uint64 `json:"dropped"`
+	Stranded  uint64            `json:"stranded,omitempty"`
 	Figures
 }
 
@@ -486,6 +490,7 @@ func (m *Measures) result(end des.Time) (*Result, error) {
 	r.Loss = ratio(lost, m.received)
 	r.ToHostBy, _ = dropCounts(&m.handed)
 	r.ViaHostBy, _ = dropCounts(&m.returned)
+	r.Stranded, _ = dropCounts(&m.stranded)
 
 	var lanes []*lane
 	for i, c := range m.cards {
@@ -501,7 +506,7 @@ func (m *Measures) result(end des.Time) (*Result, error) {
 		p.gapB, p.ingressB, p.totalB, p.upstreamB = &l.gap.batches, &l.ingress.batches, &l.total.batches, &l.upstream.batches
 		p.occupancyB, p.transferB, p.stepB = &l.occupancy.batches, &l.transfer.batches, &l.dmaStep.batches
 		cf := CardFigures{
-			Card: uint8(i), Received: l.received, Departed: l.departed, Forwarded: l.forwarded, ToHost: l.toHost,
+			Card: uint8(i), Received: l.received, Departed: l.departed, Forwarded: l.forwarded, ToHost: l.toHost, Stranded: l.stranded,
 			Figures: p.figures(m.spec),
 		}
 		cf.Dropped, _ = dropCounts(&l.dropped)

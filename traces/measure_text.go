@@ -50,6 +50,9 @@ func (r *Result) WriteText(w io.Writer) error {
 	for _, reason := range sortedKeys(r.Dropped) {
 		row("  dropped", "%d: %s", r.Dropped[reason], reason)
 	}
+	for _, reason := range sortedKeys(r.Stranded) {
+		row("  stranded", "%d: %s", r.Stranded[reason], reason)
+	}
 	r.Figures.text(row)
 	row("polls", "%d, %s found a message", r.Polls.N, percent(r.Polls.HitRate))
 	row("bus", "busy %s", percent(r.Utilisation.Bus.Busy))

@@ -28,7 +28,7 @@ const (
 
 	// KindTransfer: a DMA over the bus by Card's engine to or from Peer.
 	// Ready is when the bus was asked, Start the grant, End the last data
-	// phase; Bytes the length; Stall bus clocks waited or lost after the
+	// phase; Bytes how many were moved; Stall bus clocks waited or lost after the
 	// grant; Cycles bus clocks held. Event is one of the Transfer events.
 	KindTransfer
 
@@ -48,6 +48,9 @@ const (
 	// KindLeave: Packet left the router at End. Verdict says how; for a drop
 	// and for what the host gets Reason says why, and for a packet that the
 	// host had and sent back, why it had it. Card is where it left, Peer the card it entered by.
+	// A packet that is stranded because a card has stopped leaves only the
+	// account, at the end of the run: Card is where it lies, Reason what it waits
+	// for there.
 	KindLeave
 
 	// KindDepart: Packet departed from its ingress Card to Peer: the end of
@@ -67,6 +70,11 @@ const (
 	// which, Event the handler that ran (NoEvent between handlers), Packet its
 	// packet, Cause its box.
 	KindMark
+
+	// KindStop: Card's processor stopped for good at End, because of a fault of
+	// its own firmware. Count is the pc; Event, Packet and Cause as for a mark. A
+	// box or run of polls that it cut off ends there with ReasonStopped.
+	KindStop
 )
 
 // NoQueue stands where no queue is meant.

@@ -17,7 +17,7 @@ const (
 	trackPackets                    // packets that enter, depart and leave
 	trackLevel                      // sub: the event, peer: for credits
 	trackBus                        // the bus
-	trackMarks                      // marks of executed firmware
+	trackMarks                      // marks of executed firmware, and its stop
 	trackOther                      // records of unknown kind
 	numTrackClass = int(iota)
 )
@@ -47,7 +47,7 @@ func trackOf(r *Record) trackKey {
 		k.class, k.sub = trackWait, uint8(r.Reason)
 	case KindEnter, KindLeave, KindDepart, KindCopy:
 		k.class = trackPackets
-	case KindMark:
+	case KindMark, KindStop:
 		k.class = trackMarks
 	case KindLevel:
 		k.class, k.sub, k.peer = trackLevel, uint8(r.Event), r.Peer
@@ -162,6 +162,8 @@ func sliceName(r *Record) string {
 		return r.Verdict.String()
 	case KindEnter, KindDepart, KindCopy:
 		return r.Kind.String()
+	case KindStop:
+		return "stopped"
 	case KindMark:
 		if int(r.Count) < len(markNames) {
 			return markNames[r.Count]

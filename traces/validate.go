@@ -28,6 +28,7 @@ const (
 	InvariantUnit         Invariant = "one thing at a time"  // engines and bus
 	InvariantLevel        Invariant = "levels within bounds" // buffers, credits, FIFO, backlog
 	InvariantReturn       Invariant = "all comes back"       // buffers and credits of a drained router
+	InvariantStop         Invariant = "a stopped card"       // it executes nothing more, and only then packets are stranded
 	InvariantMemory       Invariant = "memory bus"           // no more accesses than it has
 	InvariantClock        Invariant = "box length"           // cycles and stalls make up the time
 )
@@ -113,7 +114,7 @@ func describe(r *Record) string {
 	if r.Cause != 0 {
 		fmt.Fprintf(&b, ", cause %v", r.Cause)
 	}
-	if r.Kind == KindLevel || r.Kind == KindPolls || r.Kind == KindMark {
+	if r.Kind == KindLevel || r.Kind == KindPolls || r.Kind == KindMark || r.Kind == KindStop {
 		fmt.Fprintf(&b, ", count %d", r.Count)
 	}
 	return b.String()
@@ -137,6 +138,7 @@ type Validator struct {
 	total    uint64
 	kept     []*Violation
 	unproven uint64 // causes too long ago to look up
+	stopped  bool   // a card has
 }
 
 // NewValidator returns a validator that has seen nothing.
@@ -175,6 +177,9 @@ type cardCheck struct {
 	procKind Kind
 	procHit  uint8 // queue that the last run of polls found something in
 	procSeen bool
+	stopped  bool
+	stop     des.Time
+	stranded uint32   // packets, here
 	pollEnd  des.Time // of expanded polls
 
 	receiveEnd, sendEnd, engineEnd des.Time
@@ -232,6 +237,8 @@ func (v *Validator) Record(r *Record) error {
 		switch r.Kind {
 		case KindBox, KindPolls:
 			v.processor(c, r)
+		case KindStop:
+			v.stop(c, r)
 		case KindPoll:
 			if r.Start < c.pollEnd {
 				v.fail(InvariantProcessor, r, "the poll before it ended at %v", c.pollEnd)

@@ -9,6 +9,7 @@ type packetCheck struct {
 	last    des.Time // end of the handler, of those, that ended last
 	inside  bool
 	left    Verdict
+	ingress uint8
 	depart  bool
 	acked   bool // an ACK for it has been moved
 }
@@ -108,7 +109,7 @@ func (v *Validator) packet(r *Record) {
 			}
 		}
 		s = v.packets.claim(r.Packet)
-		s.inside = true
+		s.inside, s.ingress = true, r.Card
 		v.inside++
 		v.entered++
 		return
@@ -121,7 +122,7 @@ func (v *Validator) packet(r *Record) {
 			}
 		}
 		s = v.packets.claim(r.Packet)
-		s.inside, s.last = true, r.End
+		s.inside, s.ingress, s.last = true, r.Card, r.End
 		s.handled = bit(RxCheckHeader) | bit(RxCheckBody) | bit(EnqRouterIn) | bit(RouterIn)
 		v.inside++
 		v.entered++
@@ -132,6 +133,9 @@ func (v *Validator) packet(r *Record) {
 			v.fail(InvariantConservation, r, "packet %d has not entered, or left long ago", r.Packet)
 		}
 		return // of a window's older packets nothing is known
+	}
+	if s.left == VerdictStranded && r.Kind != KindLeave {
+		v.fail(InvariantStop, r, "packet %d was stranded", r.Packet)
 	}
 	switch r.Kind {
 	case KindTransfer:
@@ -161,6 +165,11 @@ func (v *Validator) packet(r *Record) {
 		case VerdictToHost:
 			if s.handled&bit(ToHost) == 0 {
 				v.fail(InvariantLifecycle, r, "handed to the host without the handler for it")
+			}
+		case VerdictStranded:
+			v.card(r.Card).stranded++
+			if !v.stopped && !v.lim.Window {
+				v.fail(InvariantStop, r, "stranded, and no card has stopped")
 			}
 		}
 	}

@@ -61,15 +61,15 @@ func (v *Validator) fields(r *Record) bool {
 		if r.Verdict == VerdictNone {
 			v.fail(InvariantFields, r, "it leaves without a verdict")
 		}
-		if r.Verdict == VerdictDropped && r.Reason == ReasonNone {
-			v.fail(InvariantFields, r, "dropped without a reason")
+		if (r.Verdict == VerdictDropped || r.Verdict == VerdictStranded) && r.Reason == ReasonNone {
+			v.fail(InvariantFields, r, "%v without a reason", r.Verdict)
 		}
 	case KindDepart:
 		if r.Peer == NoCard || r.Peer == r.Card {
 			v.fail(InvariantFields, r, "it departs to card %d", r.Peer)
 		}
-	case KindMark:
-		if r.Count >= NumMarks {
+	case KindMark, KindStop:
+		if r.Kind == KindMark && r.Count >= NumMarks {
 			v.fail(InvariantFields, r, "mark %d does not exist", r.Count)
 		}
 		if r.Event != NoEvent && !isHandler(r.Event) {
@@ -109,7 +109,7 @@ func (v *Validator) times(r *Record) {
 		if r.Ready < 0 || r.Ready > r.Start {
 			v.fail(InvariantTimes, r, "it begins at %v but is ready at %v", r.Start, r.Ready)
 		}
-	case KindEnter, KindLeave, KindDepart, KindCopy, KindLevel, KindMark:
+	case KindEnter, KindLeave, KindDepart, KindCopy, KindLevel, KindMark, KindStop:
 		if r.Start != r.End {
 			v.fail(InvariantTimes, r, "it takes time")
 		}

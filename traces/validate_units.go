@@ -4,6 +4,9 @@ import "spinesim/sim/des"
 
 // processor checks boxes and runs of polls.
 func (v *Validator) processor(c *cardCheck, r *Record) {
+	if c.stopped {
+		v.fail(InvariantStop, r, "the card's processor stopped at %v", c.stop)
+	}
 	if c.procSeen {
 		if r.Start < c.procEnd {
 			v.fail(InvariantProcessor, r, "the %v record before it ended at %v", c.procKind, c.procEnd)
@@ -33,6 +36,8 @@ func (v *Validator) processor(c *cardCheck, r *Record) {
 			long += 2 * want / des.Time(r.Count)
 		} else if r.Kind == KindPolls && r.Queue == NoQueue {
 			long = des.MaxTime
+		} else if r.Reason == ReasonStopped {
+			long += 2 * p // a cycle may have been in progress
 		}
 		if took := r.End - r.Start; cycles < 1<<40 && (took < want-slack || took > long) {
 			v.fail(InvariantClock, r, "%d cycles and %d of stall are %v, and it took %v", r.Cycles, r.Stall, want, took)
@@ -213,14 +218,36 @@ func (v *Validator) level(c *cardCheck, r *Record) {
 	l.now, l.seen, l.most = r.Count, true, max(l.most, r.Count)
 }
 
-// returned checks that a drained router has everything back.
+// stop notes that a card's processor has stopped.
+func (v *Validator) stop(c *cardCheck, r *Record) {
+	switch {
+	case c.stopped:
+		v.fail(InvariantStop, r, "it stopped at %v already", c.stop)
+	case r.Start < c.procEnd:
+		v.fail(InvariantStop, r, "the %v record before it ended at %v", c.procKind, c.procEnd)
+	}
+	c.stopped, c.stop, v.stopped = true, r.End, true
+}
+
+// returned checks that a drained router has everything back. Where a card has
+// stopped, what packets hold that will never go on is not back: their buffers,
+// and credits for that card. Of what the stopped card itself has left nothing is
+// known.
 func (v *Validator) returned() {
+	var held [256]uint32 // buffers, by ingress card
+	if v.stopped {
+		for i := range v.packets.slots {
+			if s := &v.packets.slots[i]; s.id != 0 && s.handled&bit(RxCheckHeader) != 0 && s.handled&bit(FreeBuffer) == 0 {
+				held[s.ingress]++
+			}
+		}
+	}
 	if v.inside > 0 {
 		v.fail(InvariantConservation, nil, "%d of %d packets are still inside, the first of them packet %d",
 			v.inside, v.entered, v.packets.firstInside())
 	}
 	for i, c := range v.cards {
-		if c == nil {
+		if c == nil || c.stopped {
 			continue
 		}
 		if c.buffers.seen {
@@ -228,13 +255,14 @@ func (v *Validator) returned() {
 			if v.lim.Buffers == 0 {
 				want = c.buffers.most
 			}
+			want -= min(want, held[i])
 			if c.buffers.now != want {
 				v.fail(InvariantReturn, nil, "card %d has %d free buffers of %d", i, c.buffers.now, want)
 			}
 		}
 		for peer := range len(v.cards) {
 			l := c.credits[uint8(peer)]
-			if l == nil {
+			if l == nil || v.cards[peer] != nil && v.cards[peer].stopped {
 				continue
 			}
 			want := v.lim.Credits
@@ -245,14 +273,14 @@ func (v *Validator) returned() {
 				v.fail(InvariantReturn, nil, "card %d has %d credits of %d for card %d", i, l.now, want, peer)
 			}
 		}
-		if c.fifo.now != 0 {
+		if c.fifo.now > c.stranded {
 			v.fail(InvariantReturn, nil, "%d packets are still upstream of card %d", c.fifo.now, i)
 		}
-		if c.backlog.now != 0 {
+		if c.backlog.now > c.stranded {
 			v.fail(InvariantReturn, nil, "%d packets still wait for the DMA of card %d", c.backlog.now, i)
 		}
 		for q := range c.queues {
-			if n := c.queues[q].now; n != 0 {
+			if n := c.queues[q].now; n > c.stranded {
 				v.fail(InvariantReturn, nil, "%d messages are still in Q%d of card %d", n, q, i)
 			}
 		}

@@ -43,7 +43,11 @@ type vcdChange struct {
 	value  uint32
 }
 
-const vcdPolls = 1 << 8 // as a running handler, beyond any Event
+// What a processor does that is no Event, beyond all of them.
+const (
+	vcdPolls = 1<<8 + iota
+	vcdStopped
+)
 
 // NewVCDWriter begins a dump, to be written to w at Close.
 func NewVCDWriter(w io.Writer, meta *Meta) (*VCDWriter, error) {
@@ -84,6 +88,11 @@ func (v *VCDWriter) Record(r *Record) error {
 		return v.span(trackKey{class: trackHandler, card: r.Card}, r.Start, r.End, uint32(r.Event))
 	case KindPolls:
 		return v.span(trackKey{class: trackHandler, card: r.Card}, r.Start, r.End, vcdPolls)
+	case KindStop:
+		if r.End < 0 {
+			return fmt.Errorf("stop at %d ps: a dump has no times before 0", int64(r.End))
+		}
+		return v.spool.add(vcdChange{r.End, v.signal(trackKey{class: trackHandler, card: r.Card}), vcdBegin, vcdStopped})
 	case KindTransfer:
 		if err := v.span(trackKey{class: trackBus}, r.Start, r.End, uint32(r.Card)); err != nil {
 			return err
@@ -298,6 +307,8 @@ func (v *VCDWriter) change(b []byte, signal uint32, s *vcdState) []byte {
 		case !ok:
 		case last == vcdPolls:
 			name = "polls"
+		case last == vcdStopped:
+			name = "stopped"
 		case k.class == trackHandler:
 			name = vcdName(Event(last).String())
 		default:

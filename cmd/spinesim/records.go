@@ -195,7 +195,7 @@ func (f *filterFlags) add(c *cobra.Command) {
 	f.addSpan(c)
 	c.Flags().StringVar(&f.packets, "packets", "", "only records of these packets, such as 7 or 100-200 or 7,9-")
 	c.Flags().UintSliceVar(&f.cards, "card", nil, "only records of these cards; a transfer belongs to both ends")
-	c.Flags().StringSliceVar(&f.kinds, "kind", nil, "only these kinds: box, polls, poll, transfer, receive, send, wait, enter, leave, depart, level, copy, mark")
+	c.Flags().StringSliceVar(&f.kinds, "kind", nil, "only these kinds: box, polls, poll, transfer, receive, send, wait, enter, leave, depart, level, copy, mark, stop")
 }
 
 func (f *filterFlags) addSpan(c *cobra.Command) {
@@ -249,7 +249,7 @@ func (f *filterFlags) filter() (traces.Filter, error) {
 	for _, k := range f.kinds {
 		kind, ok := traces.KindByName(k)
 		if !ok || kind == traces.KindNone {
-			return out, usagef("--kind %q, want box, polls, poll, transfer, receive, send, wait, enter, leave, depart or level", k)
+			return out, usagef("--kind %q, want box, polls, poll, transfer, receive, send, wait, enter, leave, depart, level, copy, mark or stop", k)
 		}
 		out.Kinds = append(out.Kinds, kind)
 	}

@@ -99,7 +99,8 @@ func replayScenario(c *cobra.Command, f *scenarioFlags, out *replayOutput, check
 	bar := newProgress(c, "replay "+sc.Name, int64(sc.Traffic.Packets)*int64(len(sc.Traffic.Ingress)))
 	r, err := sim.RunReplay(c.Context(), sc, sim.Options{Check: check, Progress: func(done, _ uint64) { bar.set(int64(done)) }})
 	bar.end()
-	if err != nil {
+	var cards *sim.StoppedError
+	if err != nil && !errors.As(err, &cards) {
 		if r != nil && r.Result != nil && r.Result.Interrupted {
 			if perr := printResult(c.OutOrStdout(), r.Result, out.asJSON, false); perr != nil {
 				return perr
@@ -123,6 +124,9 @@ func replayScenario(c *cobra.Command, f *scenarioFlags, out *replayOutput, check
 	out.list()
 	if len(r.Result.Violations) > 0 {
 		return fmt.Errorf("%d invariants were broken", len(r.Result.Violations))
+	}
+	if cards != nil {
+		return cards
 	}
 	return nil
 }

@@ -287,6 +287,9 @@ func (b *reportBuilder) summary() []report.Group {
 	for _, reason := range sortedKeys(r.Dropped) {
 		drops = append(drops, row("dropped, "+reason, fmt.Sprint(r.Dropped[reason])))
 	}
+	for _, reason := range sortedKeys(r.Stranded) {
+		drops = append(drops, row("stranded, "+reason, fmt.Sprint(r.Stranded[reason])))
+	}
 	add("Packets", append([]report.Row{
 		row("arrived", fmt.Sprint(r.Received)), row("forwarded", fmt.Sprint(r.Forwarded)), row("handed to the host", fmt.Sprint(r.ToHost)),
 		row("loss", percent(r.Loss)),

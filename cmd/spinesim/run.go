@@ -31,7 +31,11 @@ func newRun() *cobra.Command {
 of your own with a table of your own; --record writes what happened (format by
 extension), --wires the packets that left the cards. --sample is the profile that a
 timer's interrupt would see, with what it gets wrong; the exact one is
---record run.pb.gz.`,
+--record run.pb.gz.
+
+With --firmware handlers or full, a fault of the run-time's own code stops that card
+only. The run goes on to its end without it, all outputs are whole, and the exit
+status is 1. A fault of an extension costs its packet, is listed, and is no failure.`,
 		Example: `  spinesim run --scenario four-way
   spinesim run --scenario fig6.4 --set firmware.buffers=64 --json
   spinesim run --record worst.perfetto-trace --record-around-gap 1
@@ -111,7 +115,8 @@ timer's interrupt would see, with what it gets wrong; the exact one is
 			}
 			r, err := s.Run(c.Context())
 			bar.end()
-			if err != nil && (r == nil || !r.Interrupted) {
+			var cards *sim.StoppedError
+			if err != nil && !errors.As(err, &cards) && (r == nil || !r.Interrupted) {
 				late.abort()
 				return err
 			}
@@ -131,6 +136,9 @@ timer's interrupt would see, with what it gets wrong; the exact one is
 			}
 			if len(r.Violations) > 0 {
 				return fmt.Errorf("%d invariants were broken", len(r.Violations))
+			}
+			if cards != nil {
+				return cards
 			}
 			return nil
 		},

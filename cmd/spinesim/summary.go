@@ -58,7 +58,11 @@ func summarise(w io.Writer, r *sim.Result) error {
 	if len(r.ViaHostBy) > 0 {
 		via = " (by way of the host: " + counted(r.ViaHostBy) + ")"
 	}
-	row("packets", "%d in, %d forwarded%s, %d to host%s, dropped: %s", r.Received, r.Forwarded, via, r.ToHost, why, counted(r.Dropped))
+	stranded := ""
+	if len(r.Stranded) > 0 {
+		stranded = ", stranded: " + counted(r.Stranded)
+	}
+	row("packets", "%d in, %d forwarded%s, %d to host%s, dropped: %s%s", r.Received, r.Forwarded, via, r.ToHost, why, counted(r.Dropped), stranded)
 	if len(r.Skipped) > 0 {
 		row("skipped", "%s", counted(r.Skipped))
 	}
@@ -109,6 +113,9 @@ func summarise(w io.Writer, r *sim.Result) error {
 	}
 	for _, x := range r.Faults {
 		fmt.Fprintf(w, "fault: extension on card %d, %d times, first at %v: %s\n", x.Card, x.Count, x.First, x.Text)
+	}
+	for _, x := range r.Stopped {
+		fmt.Fprintf(w, "stopped: card %d at %v%s, %d packets stay on it: %s\n", x.Card, x.At, x.During(), x.Stranded, x.Text)
 	}
 	for _, n := range r.Notes {
 		fmt.Fprintln(w, "note:", n)

@@ -167,6 +167,9 @@ func (g *guard) Cross(pc uint32) error {
 func (g *guard) enter() error {
 	b, cpu := &g.c.Bench, g.c.CPU
 	p := cpu.Reg(isa.Arg0)
+	if !g.isPacket(p) {
+		return fmt.Errorf("%w: the extension is called with %#x, which is no packet", isa.ErrProtected, p)
+	}
 	g.inExt, g.packet = true, p
 	g.back, g.sp, g.fp = cpu.Reg(isa.RCA), cpu.Reg(isa.SP), cpu.Reg(isa.FP)
 	for i := range g.kept {
@@ -182,6 +185,13 @@ func (g *guard) enter() error {
 		cpu.SetWatchdog(cpu.Cycle() + g.limit)
 	}
 	return cpu.SetRights(g.ext)
+}
+
+// isPacket tells whether memory holds a packet's structure at an address, and
+// the buffer that it names. The run-time's own memory may be in disorder.
+func (g *guard) isPacket(p uint32) bool {
+	is := func(addr, n uint32) bool { return addr%isa.Granule == 0 && g.c.SRAM.Contains(addr, int(n)) }
+	return is(p, packetSize) && is(g.c.word(p+packetBuffer), g.c.slotBytes)
 }
 
 // reach sets what the extension may do with its packet.

@@ -365,7 +365,8 @@ function start(r) {
     if (k === kindOf.depart) return 'Departure to ' + cardName(r.peer[i]);
     if (k === kindOf.leave) {
       const v = head.verdicts[r.verdict[i]];
-      return v === 'dropped' ? 'Dropped: ' + head.reasons[r.reason[i]] : v.charAt(0).toUpperCase() + v.slice(1);
+      const title = v.charAt(0).toUpperCase() + v.slice(1);
+      return v === 'dropped' || v === 'stranded' ? title + ': ' + head.reasons[r.reason[i]] : title;
     }
     if (k === kindOf.level) return e + (r.peer[i] !== head.no_card ? ' for ' + cardName(r.peer[i]) : '') + ': ' + r.count[i];
     return e || head.kinds[k];

@@ -293,6 +293,18 @@ func (p *Port) Ended() bool { return p.ended }
 // Drained tells that no packet will be offered any more and none waits.
 func (p *Port) Drained() bool { return p.ended && p.n == 0 }
 
+// Quiet tells that no packet will be offered until one is taken.
+func (p *Port) Quiet() bool { return p.ended || p.spec.Saturating }
+
+// Waiting yields the frames in the FIFO, oldest first.
+func (p *Port) Waiting(yield func(*lanai.Frame) bool) {
+	for i := range p.n {
+		if !yield(p.ring[(p.head+i)%len(p.ring)]) {
+			return
+		}
+	}
+}
+
 // Counts so far, with the reasons for skipping in alphabetical order.
 func (p *Port) Counts() Counts {
 	c := p.counts
