@@ -322,11 +322,19 @@ func TestDisorder(t *testing.T) {
 		n = 30
 	}
 	stops, kinds := 0, map[string]int{}
-	for seed := range uint64(n) {
+	var seeds []uint64
+	for i := range uint64(n) {
+		seeds = append(seeds, i)
+	}
+	// In these a fault falls on the very boundary at which a run ahead had ended.
+	for _, seed := range append(seeds, 124, 827, 1043) {
 		rnd := rand.New(rand.NewPCG(seed, 9))
 		how := executions[1+seed%2]
-		sc := withExecution(t, how, "four-way", "traffic.packets=40", "traffic.arrivals.rate=300 µs", "measure.drain=5 ms",
-			fmt.Sprintf("seed=%d", seed+1))
+		settings := []string{"traffic.packets=40", "traffic.arrivals.rate=300 µs", "measure.drain=5 ms", fmt.Sprintf("seed=%d", seed+1)}
+		if seed%3 == 0 || seed >= uint64(n) {
+			settings = append(settings, "firmware.extension=[testdata/extensions/misdeeds.o]")
+		}
+		sc := withExecution(t, how, "four-way", settings...)
 		var harms []harm
 		for range 1 + rnd.IntN(3) {
 			harms = append(harms, harm{
@@ -352,7 +360,7 @@ func TestDisorder(t *testing.T) {
 			}
 		}
 	}
-	if stops < n/3 || len(kinds) < 4 {
+	if stops < n/5 || len(kinds) < 4 {
 		t.Errorf("%d of %d runs had a card that stopped: %v", stops, n, kinds)
 	}
 }

@@ -62,7 +62,7 @@ func TestStoppedCard(t *testing.T) {
 		want string
 	}{
 		{[]string{"trace", "check", "x.rec"}, "every invariant held in"},
-		{[]string{"trace", "stats", "x.rec"}, "  stranded              "},
+		{[]string{"trace", "stats", "x.rec"}, "  stranded             "},
 		{[]string{"trace", "dump", "x.rec", "--kind", "stop"}, `stop      Wire output start   | `},
 		{[]string{"trace", "convert", "x.rec", "x.perfetto-trace"}, "x.perfetto-trace: "},
 		{[]string{"trace", "check", "x.perfetto-trace"}, "every invariant held in"},

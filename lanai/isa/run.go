@@ -27,8 +27,10 @@ func (c *CPU) run(now, to, far int64) (Stop, error) {
 	c.base, c.until, c.quiet, c.free = 0, 0, false, nil
 	c.x = running{now: now, to: min(to, c.watchdog), far: min(far, c.watchdog), page: ^uint32(0), loops: c.OnJump == nil && !c.StepLoops}
 	stop, err := c.execute()
-	if err == nil && stop == Boundary && c.cycle >= c.watchdog && to > c.watchdog {
-		// The instruction in progress would end behind the bound.
+	if err == nil && stop == Boundary && c.cycle >= c.watchdog && to >= c.watchdog {
+		// The instruction in progress, or that to be begun, would end behind the
+		// bound. It is told now, also where nobody wanted to go further: that the
+		// run was to end here must not make the fault a later one.
 		var word uint32
 		if pc := c.p0; pc%wordSize == 0 && int64(pc)+wordSize <= int64(len(c.mem)) {
 			word = loadWord(c.mem, pc)
@@ -364,9 +366,8 @@ func (c *CPU) unfetched() (again bool, stop Stop, err error) {
 			return false, Faulted, c.badFetch(c.cycle)
 		}
 		return false, Boundary, nil
-	case c.cycle >= c.x.to && !c.ready:
-		return false, Boundary, nil
 	}
+	// Also where the run was to end here: the fault is of this boundary.
 	return false, Faulted, c.badFetch(c.cycle)
 }
 

@@ -126,23 +126,27 @@ func TestFaults(t *testing.T) {
 		{"watchdog", []uint32{0xE0000000, 1}, func(c *isa.CPU) { c.SetWatchdog(1000) }, isa.ErrWatchdog, []string{"cycle 1000"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			mem := make([]byte, 1024)
-			for i, w := range c.words {
-				binary.BigEndian.PutUint32(mem[4*i:], w)
-			}
-			cpu, err := isa.New(mem)
-			if err != nil {
-				t.Fatal(err)
-			}
-			cpu.SymbolAt = func(a uint32) string {
-				if a == 4 {
-					return "entry+0x4"
+			begin := func() *isa.CPU {
+				mem := make([]byte, 1024)
+				for i, w := range c.words {
+					binary.BigEndian.PutUint32(mem[4*i:], w)
 				}
-				return ""
+				cpu, err := isa.New(mem)
+				if err != nil {
+					t.Fatal(err)
+				}
+				cpu.SymbolAt = func(a uint32) string {
+					if a == 4 {
+						return "entry+0x4"
+					}
+					return ""
+				}
+				if c.set != nil {
+					c.set(cpu)
+				}
+				return cpu
 			}
-			if c.set != nil {
-				c.set(cpu)
-			}
+			cpu := begin()
 			stop, err := cpu.Run(0, 5000)
 			if stop != isa.Faulted || !errors.Is(err, c.err) {
 				t.Fatalf("%v, %v; want %v", stop, err, c.err)
@@ -154,6 +158,26 @@ func TestFaults(t *testing.T) {
 			}
 			if _, err := cpu.Run(0, 5000); !errors.Is(err, isa.ErrStopped) {
 				t.Errorf("after a fault: %v", err)
+			}
+			// It is of the same boundary wherever a run is cut before, and is told
+			// by a run that goes just there.
+			var f *isa.Fault
+			if !errors.As(err, &f) {
+				t.Fatal(err)
+			}
+			for cut := max(1, f.Cycle-20); cut <= f.Cycle+1; cut++ {
+				cpu := begin()
+				stop, err := cpu.Run(0, cut)
+				if (stop == isa.Faulted) != (cut >= f.Cycle) {
+					t.Errorf("cut at %d: %v, %v; the fault is at %d", cut, stop, err, f.Cycle)
+				}
+				if stop == isa.Boundary {
+					_, err = cpu.Run(cut+1, 5000)
+				}
+				var g *isa.Fault
+				if !errors.As(err, &g) || g.Cycle != f.Cycle || g.PC != f.PC {
+					t.Errorf("cut at %d: %v, want %v", cut, err, f)
+				}
 			}
 		})
 	}
