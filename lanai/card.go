@@ -142,6 +142,7 @@ func (c *Card) BusWrite(addr uint32, p []byte) {
 		switch part {
 		case regionSRAM:
 			copy(c.SRAM.b[at:], p[:n])
+			c.SRAM.wrote(at, n)
 			c.tell(at, n)
 		case regionRegisters, regionControl:
 			for w := (at + 3) &^ 3; w+4 <= at+uint32(n); w += 4 {

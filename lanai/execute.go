@@ -79,6 +79,7 @@ func (p *Processor) beginExecution(core *isa.CPU, scan bool) error {
 	p.exec = execution{core: core, before: core.Counters(), wake: c, at: p.begun, stop: isa.Boundary, scan: scan}
 	p.end = c
 	p.mem.card.Rx.look()
+	p.mem.card.SRAM.executes(core)
 	core.Forget()
 	return p.rearm()
 }

@@ -161,6 +161,7 @@ func (d *HostDMA) done(now des.Time) error {
 func (d *HostDMA) DataMoves(des.Time) {
 	if d.op.ToCard {
 		d.card.CPU.disturb()
+		d.card.SRAM.wrote(d.op.LAR, d.op.Carry)
 	} else {
 		d.card.CPU.Settle()
 	}

@@ -178,7 +178,9 @@ func (r *Receiver) Pointer() uint32 {
 func (r *Receiver) copy(n int) {
 	from, to := r.off+r.copied, min(r.off+n, len(r.f.Data))
 	if from < to {
-		copy(r.card.SRAM.b[r.addr+uint32(r.copied):], r.f.Data[from:to])
+		at := r.addr + uint32(r.copied)
+		copy(r.card.SRAM.b[at:], r.f.Data[from:to])
+		r.card.SRAM.wrote(at, to-from)
 	}
 	r.copied = max(r.copied, n)
 }

@@ -8,6 +8,8 @@ import (
 	"math/bits"
 	"sort"
 	"strings"
+
+	"spinesim/lanai/isa"
 )
 
 // Errors that SRAM's methods wrap.
@@ -21,7 +23,8 @@ var (
 // whose map says who holds what.
 type SRAM struct {
 	b      []byte
-	blocks []Block // by address, no two overlap
+	blocks []Block    // by address, no two overlap
+	cores  []*isa.CPU // that execute what is here
 }
 
 // Block is a piece of SRAM and who holds it.
@@ -66,6 +69,7 @@ func (s *SRAM) SetWord(addr, v uint32) error {
 		return err
 	}
 	binary.BigEndian.PutUint32(s.b[addr:], v)
+	s.wrote(addr, 4)
 	return nil
 }
 
@@ -83,6 +87,7 @@ func (s *SRAM) SetHalf(addr uint32, v uint16) error {
 		return err
 	}
 	binary.BigEndian.PutUint16(s.b[addr:], v)
+	s.wrote(addr, 2)
 	return nil
 }
 
@@ -100,11 +105,31 @@ func (s *SRAM) SetByte(addr uint32, v byte) error {
 		return err
 	}
 	s.b[addr] = v
+	s.wrote(addr, 1)
 	return nil
 }
 
+// executes makes a processor be told of writes.
+func (s *SRAM) executes(core *isa.CPU) {
+	for _, c := range s.cores {
+		if c == core {
+			return
+		}
+	}
+	s.cores = append(s.cores, core)
+	core.Told = true
+}
+
+// wrote tells processors that n bytes from addr on are written.
+func (s *SRAM) wrote(addr uint32, n int) {
+	for _, c := range s.cores {
+		c.Written(addr, n)
+	}
+}
+
 // Slice returns the n bytes from addr on, shared with the memory. The error
-// wraps ErrOutside.
+// wraps ErrOutside. A processor that executes has to be told of instructions
+// that are written in this way: isa.CPU.Written.
 func (s *SRAM) Slice(addr uint32, n int) ([]byte, error) {
 	if err := s.check("view", addr, n, 1); err != nil {
 		return nil, err

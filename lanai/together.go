@@ -31,9 +31,10 @@ func (p *Processor) meet(bus *pci.Bus) {
 // next is the processor whose execution goes on first, nil when none executes.
 func (t *together) next() *Processor {
 	var first *Processor
+	at := des.MaxTime
 	for _, p := range t.procs {
-		if p.mode == modeExecute && (first == nil || p.exec.at < first.exec.at || p.exec.at == first.exec.at && p.prio < first.prio) {
-			first = p
+		if p.mode == modeExecute && (p.exec.at < at || p.exec.at == at && (first == nil || p.prio < first.prio)) {
+			first, at = p, p.exec.at
 		}
 	}
 	return first

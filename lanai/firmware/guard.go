@@ -146,7 +146,7 @@ func (g *guard) Cross(pc uint32) error {
 			return isa.ErrProtected
 		}
 		g.inHandler = false
-		if err := cpu.SetRights(g.dispatch); err != nil {
+		if err := cpu.BackToRights(g.dispatch); err != nil {
 			return err
 		}
 		return g.watch.Exit()
@@ -156,7 +156,7 @@ func (g *guard) Cross(pc uint32) error {
 			return isa.ErrProtected
 		}
 		g.inHandler, g.handlerTo = true, cpu.Reg(isa.RCA)
-		if err := cpu.SetRights(g.runtime); err != nil {
+		if err := cpu.BackToRights(g.runtime); err != nil {
 			return err
 		}
 		return g.watch.Enter(e, cpu.Reg(isa.Arg0))

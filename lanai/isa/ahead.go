@@ -46,11 +46,11 @@ const (
 
 // Ahead is Run for a caller who may have vouched for too much: Back takes the
 // run back to an earlier boundary, as long as no other Run or Ahead was called.
-// Also, neither memory nor devices nor rights have changed but by this processor
-// since the run before, unless Forget was called. The run goes up to the boundary to, a loop that waits up
-// to far, in whole rounds, far ≥ to: where it will not be disturbed it costs no
-// more to skip a long time than a short one. The run may end earlier when it
-// cannot remember more. Marks are waited for like device accesses; OnJump is
+// Also, neither memory nor devices have changed but by this processor since the
+// run before, unless Forget was called. The run goes up to the boundary to, a
+// loop that waits up to far, in whole rounds, far ≥ to: where it will not be
+// disturbed it costs no more to skip a long time than a short one. The run may
+// end earlier when it cannot remember more. Marks are waited for like device accesses; OnJump is
 // told of jumps as they are executed, and never again of those taken back.
 func (c *CPU) Ahead(now, to, far int64) (Stop, error) {
 	if c.fault == nil {
@@ -60,9 +60,11 @@ func (c *CPU) Ahead(now, to, far int64) (Stop, error) {
 }
 
 // Forget tells that something else has acted: memory or devices are not what they
-// were. What Ahead has done so far is done.
+// were. What Ahead has done so far is done. See also Told.
 func (c *CPU) Forget() {
-	c.renew()
+	if !c.Told {
+		c.renew()
+	}
 	c.loop.reset()
 	a := &c.ahead
 	a.on, a.parked = false, false
@@ -88,7 +90,6 @@ func (c *CPU) save() {
 // tells how it has ended there: with what is due at to, but no device access
 // or mark that is not done with.
 func (c *CPU) Back(to int64) (Stop, error) {
-	c.renew()
 	a, l := &c.ahead, &c.loop
 	from, at, ticked, gen := &a.saved, a.at, a.ticked, a.gen
 	if a.parked && a.park.cycle <= to {
@@ -97,10 +98,13 @@ func (c *CPU) Back(to int64) (Stop, error) {
 		a.parked = false
 	}
 	for i := len(a.log) - 1; i >= at; i-- {
-		storeWord(c.mem, a.log[i].addr, a.log[i].was)
+		if x := a.log[i]; loadWord(c.mem, x.addr) != x.was {
+			c.rewritten(x.addr)
+			storeWord(c.mem, x.addr, x.was)
+		}
 	}
 	a.log, a.tape = a.log[:at], a.tape[:ticked]
-	c.time.valid = max(c.time.valid, c.executed()+1-traceBytes)
+	c.time.valid = max(c.time.valid, c.executed()+1+traceChunk-traceBytes)
 	c.state = *from
 	switch {
 	case l.gen != gen:
@@ -121,9 +125,7 @@ func (c *CPU) rounds(n int64) {
 	a := &c.ahead
 	c.cycle += n * a.length
 	c.count.add(n, &a.each)
-	c.sc.calls += n * a.calls
-	c.sc.from += n * a.length
-	c.sc.done.add(n, &a.each)
+	c.sc.skip(n, a.calls, a.length, &a.each)
 	if n > 0 {
 		for _, x := range a.tape[a.parkTicked-a.round : a.parkTicked] {
 			x.times *= n

@@ -93,6 +93,47 @@ func combine(op Op, a, b, cf uint32) uint32 {
 	return shiftArithmetic(a, b)
 }
 
+// result is what an instruction of the ALU makes of its operands. It sets the
+// flags.
+func (c *CPU) result(u *op) uint32 {
+	a, b := c.reg[u.ra&63], c.reg[u.rb&63]|u.imm
+	switch u.x {
+	case xAdd, xAddC, xSub, xSubB, xAnd, xOr, xXor, xShift, xShiftA:
+		return combine(Add+Op(u.x-xAdd), a, b, c.cf)
+	case xAddF:
+		c.nz, c.cf, c.vf = adder(a, b, 0)
+	case xAddCF:
+		c.nz, c.cf, c.vf = adder(a, b, c.cf)
+	case xSubF:
+		c.nz, c.cf, c.vf = adder(a, ^b, 1)
+	case xSubBF:
+		c.nz, c.cf, c.vf = adder(a, ^b, c.cf)
+	case xAndF:
+		c.nz, c.cf, c.vf = a&b, 0, 0
+	case xOrF:
+		c.nz, c.cf, c.vf = a|b, 0, 0
+	case xXorF:
+		c.nz, c.cf, c.vf = a^b, 0, 0
+	case xShiftF:
+		c.nz, c.cf, c.vf = shift(a, b), shiftCarry(a, b), 0
+	case xShiftAF:
+		c.nz, c.cf, c.vf = shiftArithmetic(a, b), shiftCarry(a, b), 0
+	case xSelect:
+		if holds(u.cond, c.nz, c.cf, c.vf) {
+			return a
+		}
+		return c.reg[u.rb&63]
+	case xCount:
+		return countBits(Kind(u.sub), a)
+	case xSetCond:
+		if holds(u.cond, c.nz, c.cf, c.vf) {
+			return 1
+		}
+		return 0
+	}
+	return c.nz
+}
+
 func countBits(kind Kind, v uint32) uint32 {
 	switch kind {
 	case PopCount:

@@ -73,11 +73,20 @@ type CPU struct {
 	// StepLoops keeps waiting loops from being skipped; all results but
 	// Counters.Skipped are the same.
 	StepLoops bool
+	// Singly makes the processor look at everything with each instruction; all
+	// results are the same.
+	Singly bool
+	// Told means that Written is called when others write to memory. Where it
+	// is not set, code is compared with memory whenever they may have.
+	Told bool
 
 	mem       []byte
 	rights    Rights
 	pages     []*page
+	decoded   span // that pages cover
 	epoch     uint32
+	epochs    uint32 // how many there were
+	kept      []underRights
 	stackLow  uint32
 	stackHigh uint32
 	watchdog  int64
@@ -94,8 +103,12 @@ type CPU struct {
 	loop   waiting
 	ahead  ahead
 	time   rounds
-	scan   *Scan
-	scanSP uint32
+	rec    recorder
+	way    way
+	// touched is what the instructions of a path last loaded or stored.
+	touched [longestPath]word
+	scan    *Scan
+	scanSP  uint32
 }
 
 // state is all that changes as a processor runs, memory and devices apart.
@@ -134,7 +147,7 @@ func New(mem []byte) (*CPU, error) {
 		c.rights[i] = All
 	}
 	c.pages = make([]*page, (len(mem)+pageWords*wordSize-1)/(pageWords*wordSize))
-	c.epoch = 1
+	c.renew()
 	c.Reset(0, 0)
 	return c, nil
 }

@@ -62,10 +62,21 @@
 // pattern. A dispatcher outside the firmware has the same for its polls
 // ([CPU.CallScan]).
 //
+// What is executed is recorded as a path: the instructions as they came, across
+// branches and calls, with their interlocks. Where the processor comes to the
+// beginning of a known path it follows it as long as that is the way, without
+// looking at anything else between instructions; what needs more, such as a
+// device or the end of what is known of the bus, is left to the step that
+// executes one instruction. A path whose registers, words of memory and device
+// registers are those of the last time leads to where it did: that is how polls
+// that find nothing are taken to their end at once, with only their time worked
+// out. All of that can be turned off ([CPU.Singly]), and tests compare the two.
+//
 // Decoded instructions are kept, and compared with memory when they are first
-// fetched after something else has acted; the processor's own stores are watched.
-// So a write by anybody, processor, DMA engine or bus master, is seen by the next
-// fetch.
+// fetched after something else may have written there: after each event, or,
+// where the owner tells of writes ([CPU.Written]), after one to code. The
+// processor's own stores are watched. So a write by anybody, processor, DMA
+// engine or bus master, is seen by the next fetch.
 //
 // # Faults
 //

@@ -20,7 +20,8 @@ type Rights []Access
 // NewRights allows nothing.
 func (c *CPU) NewRights() Rights { return make(Rights, len(c.rights)) }
 
-// Rights are those in force; they are not copied.
+// Rights are those in force; they are not copied. Whoever changes them has to
+// call SetRights.
 func (c *CPU) Rights() Rights { return c.rights }
 
 // SetRights puts others in force, made by NewRights of a processor with the same
@@ -31,7 +32,38 @@ func (c *CPU) SetRights(r Rights) error {
 		return fmt.Errorf("isa: rights for %d bytes, the memory has %d", len(r)*Granule, len(c.mem))
 	}
 	c.rights = r
+	c.renew()
 	return nil
+}
+
+// BackToRights is SetRights for rights that have not changed since they were last
+// in force: what was found of the code then still holds.
+func (c *CPU) BackToRights(r Rights) error {
+	was, epoch := c.rights, c.epoch
+	known := uint32(0)
+	for i := range c.kept {
+		if k := &c.kept[i]; len(r) > 0 && &k.rights[0] == &r[0] {
+			known = k.epoch
+			k.rights, k.epoch = was, epoch
+			break
+		}
+	}
+	if known == 0 {
+		kept := c.kept
+		if err := c.SetRights(r); err != nil {
+			return err
+		}
+		c.kept = append(kept, underRights{was, epoch})
+		return nil
+	}
+	c.rights, c.epoch = r, known
+	return nil
+}
+
+// underRights are rights that are not in force, and the epoch that is theirs.
+type underRights struct {
+	rights Rights
+	epoch  uint32
 }
 
 // Clone copies them.

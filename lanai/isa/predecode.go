@@ -31,6 +31,12 @@ const (
 	xCount // population, leading and trailing zeros
 	xSetCond
 	xBranch
+	xGuard      // in a path: a branch that goes the way it went, or leaves the path
+	xIfZero     // such a branch, on Z
+	xUnlessZero // likewise
+	xSteady     // in a path: a load of a word from a device that need not wait
+	xLoadWord   // in a path: of a word of memory, from base and offset
+	xStoreWord  // in a path: likewise
 	xLoad
 	xStore
 )
@@ -74,8 +80,20 @@ func (u *op) need() uint8 { return 1 + u.second/waitBits }
 // page is what has been decoded of a page of memory, by Granule.
 type page struct {
 	ops    [pageWords]op
+	paths  [pageWords]*path                       // that begin with an instruction
 	raw    [pageWords * wordSize]byte             // what they were decoded from
 	epochs [pageWords * wordSize / Granule]uint32 // in which that is valid; 0: nothing was decoded yet
+}
+
+// span is a range of memory.
+type span struct{ from, to uint32 }
+
+// add makes the page at an address belong to it.
+func (s *span) add(at uint32) {
+	if s.from == s.to {
+		s.from, s.to = at, at
+	}
+	s.from, s.to = min(s.from, at), max(s.to, at+1<<pageShift)
 }
 
 const granuleWords = Granule / wordSize
@@ -88,6 +106,11 @@ const fetchGranules = 4
 // executed.
 func (c *CPU) fetch(pc uint32) *page {
 	g := pc >> granuleShift
+	if i := pc >> pageShift; pc&3 == 0 && int(i) < len(c.pages) {
+		if p := c.pages[i]; p != nil && p.epochs[g%uint32(len(p.epochs))] == c.epoch {
+			return p
+		}
+	}
 	if int(g) >= len(c.rights) || c.rights[g]&Execute == 0 || pc&3 != 0 {
 		return nil
 	}
@@ -95,6 +118,7 @@ func (c *CPU) fetch(pc uint32) *page {
 	if p == nil {
 		p = new(page)
 		c.pages[pc>>pageShift] = p
+		c.decoded.add(pc &^ (1<<pageShift - 1))
 	}
 	for range fetchGranules {
 		i := g % uint32(len(p.epochs))
@@ -116,21 +140,40 @@ func (c *CPU) fetch(pc uint32) *page {
 // renew begins an epoch: what has been decoded has to be compared with memory,
 // and with what may be executed, as it is fetched next.
 func (c *CPU) renew() {
-	if c.epoch++; c.epoch != 0 {
-		return
-	}
-	for _, p := range c.pages {
-		if p != nil {
+	c.kept = c.kept[:0]
+	if c.epochs++; c.epochs == 0 {
+		for _, p := range c.pages {
+			if p == nil {
+				continue
+			}
 			clear(p.epochs[:])
+			for _, t := range p.paths {
+				if t != nil {
+					t.epoch = 0
+				}
+			}
 		}
+		c.epochs = 1
 	}
-	c.epoch = 1
+	c.epoch = c.epochs
 }
 
-// rewritten tells that the processor itself changes the word around addr.
+// rewritten tells that the word around addr changes.
 func (c *CPU) rewritten(addr uint32) {
 	if p := c.pages[addr>>pageShift]; p != nil {
-		p.epochs[addr>>granuleShift%uint32(len(p.epochs))] = 0
+		if e := &p.epochs[addr>>granuleShift%uint32(len(p.epochs))]; *e != 0 {
+			*e = 0
+			c.renew() // paths may lead over it
+		}
+	}
+}
+
+// Written tells that something other than the processor writes, or has written,
+// n bytes of memory from addr on. What lies outside the memory is ignored.
+func (c *CPU) Written(addr uint32, n int) {
+	end := min(uint64(addr)+uint64(max(n, 0)), uint64(c.decoded.to))
+	for a := uint64(max(addr, c.decoded.from)); a < end; a = a&^(Granule-1) + Granule {
+		c.rewritten(uint32(a))
 	}
 }
 

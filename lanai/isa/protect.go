@@ -31,11 +31,16 @@ const (
 // Protect sets what is allowed with the bytes from addr on, all multiples of
 // Granule. Before the first call everything is. The error names what does not
 // fit.
-func (c *CPU) Protect(addr uint32, bytes int, a Access) error { return c.rights.Set(addr, bytes, a) }
+func (c *CPU) Protect(addr uint32, bytes int, a Access) error {
+	c.renew()
+	return c.rights.Set(addr, bytes, a)
+}
 
 // Allowed is what is allowed with the byte at addr.
 func (c *CPU) Allowed(addr uint32) Access { return c.rights.At(addr) }
 
 // BoundStack makes it a fault that an instruction leaves a stack pointer below
 // low or above high. Both 0 take the bound away.
-func (c *CPU) BoundStack(low, high uint32) { c.stackLow, c.stackHigh = low, high }
+func (c *CPU) BoundStack(low, high uint32) {
+	c.stackLow, c.stackHigh = low, high
+}

@@ -15,6 +15,10 @@ type Periodic interface {
 // and the longest round that is skipped while others are on the memory bus.
 const traceBytes = 1 << 12
 
+// traceChunk is how many are written at a time: so many of the oldest may be
+// overwritten with anything.
+const traceChunk = 16
+
 // stallBit in a byte of the trace is an interlock, beside op.second.
 const stallBit = 1
 
@@ -39,7 +43,7 @@ func (s *state) executed() int64 { return s.count.Instructions - s.count.Skipped
 
 // learn makes the trace of the round behind, of n instructions, the known one.
 func (r *rounds) learn(from, n int64) bool {
-	if from < r.valid || n > traceBytes {
+	if from < r.valid || n > traceBytes-traceChunk {
 		return false
 	}
 	i := from % traceBytes
@@ -92,9 +96,7 @@ func (c *CPU) contended(to int64) {
 		each.Waits = t.waits
 		c.cycle += t.length
 		c.count.add(1, &each)
-		c.sc.calls += a.calls
-		c.sc.from += t.length
-		c.sc.done.add(1, &each)
+		c.sc.skip(1, a.calls, t.length, &each)
 	}
 }
 

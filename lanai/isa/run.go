@@ -1,9 +1,6 @@
 package isa
 
-import (
-	"encoding/binary"
-	mathbits "math/bits"
-)
+import "encoding/binary"
 
 // Run executes up to the boundary to, which the caller vouches for: until then
 // nothing but this processor acts. now is the boundary at which everything else
@@ -25,7 +22,12 @@ func (c *CPU) run(now, to, far int64) (Stop, error) {
 	}
 	c.steady, _ = c.Devices.(Steady)
 	c.base, c.until, c.quiet, c.free = 0, 0, false, nil
-	c.x = running{now: now, to: min(to, c.watchdog), far: min(far, c.watchdog), page: ^uint32(0), loops: c.OnJump == nil && !c.StepLoops}
+	c.x = running{now: now, to: min(to, c.watchdog), far: min(far, c.watchdog), loops: c.OnJump == nil && !c.StepLoops}
+	c.x.paths = c.OnJump == nil && c.Profile == nil && !c.Singly
+	if !c.begun && !c.ready && c.cycle < c.x.to {
+		c.window(c.cycle)
+		c.x.fast, c.x.waits, c.x.base = c.leaves(c.cycle, c.x.to)
+	}
 	stop, err := c.execute()
 	if err == nil && stop == Boundary && c.cycle >= c.watchdog && to >= c.watchdog {
 		// The instruction in progress, or that to be begun, would end behind the
@@ -47,292 +49,256 @@ func (c *CPU) run(now, to, far int64) (Stop, error) {
 type running struct {
 	now, to, far int64
 
-	fast  int64   // boundary up to which the bus leaves everything; 0 while an instruction is half-way
-	waits []uint8 // else those from cycle base on, up to to; nil while one is
-	base  int64
-	loops bool // those that wait are skipped
-	visit bool // the instruction is a taken branch back
+	fast   int64   // boundary up to which the bus leaves everything; 0 while an instruction is half-way
+	waits  []uint8 // else those from cycle base on, up to to; nil while one is
+	base   int64
+	loops  bool // those that wait are skipped
+	paths  bool // what needs nothing else is executed by follow
+	plain  bool // the instruction was such
+	steady bool // and a load from a device
+	visit  bool // the instruction behind was a taken branch back
 
-	decoded *page
-	page    uint32 // its number
+	returned bool // the scan has
+	arrived  bool // the path followed last has been taken to its end
 }
 
 // stop makes the run end at the boundary cycle.
 func (x *running) stop(cycle int64) { x.to, x.far, x.fast, x.waits = cycle, cycle, 0, nil }
 
-// execute is the interpreter's loop. What changes with every instruction lives
-// in local variables, written back by stand; there are few enough of them for
-// registers.
+// execute is the interpreter's loop.
 func (c *CPU) execute() (Stop, error) {
-	var (
-		p0, p1, p2 = c.p0, c.p1, c.p2
-		nz, cf, vf = c.nz, c.cf, c.vf
-		hz         = c.hz
-		cycle      = c.cycle
-	)
+	c.rec.on = false
 	for {
-		// The instruction, and what it was decoded to.
-		at := mathbits.RotateLeft32(p0, -2) // its number, other than any where it is misaligned
-		if at/pageWords != c.x.page || c.x.decoded.epochs[at%pageWords/granuleWords] != c.epoch {
-			if c.x.decoded = c.fetch(p0); c.x.decoded == nil {
-				c.x.page = ^uint32(0)
-				c.stand(p0, p1, p2, nz, cf, vf, hz, cycle)
-				if again, stop, err := c.unfetched(); !again {
-					return stop, err
-				}
-				p0, p1, p2, hz, cycle = c.p0, c.p1, c.p2, 0, c.cycle
-				continue
-			}
-			c.x.page = at / pageWords
+		if c.x.paths && c.follows() {
+			w := &c.way
+			word := w.path.at[w.at].word
+			w.path = nil
+			return Faulted, c.raise(ErrStack, word, "", c.reg[SP], 0, c.cycle)
 		}
-		u := &c.x.decoded.ops[at%pageWords]
-
-		// Its cycles.
-		end, stalled := cycle+1, int64(0)
-		if hz&u.uses != 0 {
-			end, stalled = cycle+2, 1
+		if c.x.returned {
+			return Returned, nil
 		}
-		if end <= c.x.fast {
-			c.count.Interlocks += stalled
-			c.stalled, c.waited = stalled, 0
-		} else {
-			i := end - 1 - c.x.base
-			w := int64(longWait)
-			if uint64(i) < uint64(len(c.x.waits)) {
-				w = int64(c.x.waits[i] >> u.second & longWait)
+		if !c.x.visit {
+			again, stop, err := c.step()
+			if !again {
+				return stop, err
 			}
-			if w < longWait && i+w < int64(len(c.x.waits)) {
-				end += w
-				c.count.Interlocks += stalled
-				c.count.Waits += w
-				c.stalled, c.waited = stalled, w
-			} else {
-				c.stand(p0, p1, p2, nz, cf, vf, hz, cycle)
-				var ended bool
-				if end, ended = c.meet(u); !ended {
-					return Boundary, nil
-				}
-			}
-		}
-		cycle = end
-		c.time.trace[uint64(c.executed())%traceBytes] = u.second | uint8(c.stalled)
-
-		// Its effects, at that boundary.
-		c.reg[PC] = p0
-		if u.how&hCond != 0 && !holds(u.cond, nz, cf, vf) {
-			p0, p1, p2 = p1, p2, p2+4
-			goto done
-		}
-		switch u.x {
-		case xNop:
-		case xLog:
-			if c.OnMark != nil {
-				c.stand(p0, p1, p2, nz, cf, vf, hz, cycle)
-				if c.ahead.on {
-					if cycle != c.x.now {
-						c.ready = true
-						return Device, nil
-					}
-					c.x.stop(cycle)
-				}
-				c.OnMark(Mark{Number: int(u.imm), PC: p0, Cycle: cycle})
-				c.Forget()
-			}
-		case xAdd:
-			c.reg[u.rd&63] = c.reg[u.ra&63] + (c.reg[u.rb&63] | u.imm)
-		case xAddC:
-			c.reg[u.rd&63] = c.reg[u.ra&63] + (c.reg[u.rb&63] | u.imm) + cf
-		case xSub:
-			c.reg[u.rd&63] = c.reg[u.ra&63] - (c.reg[u.rb&63] | u.imm)
-		case xSubB:
-			c.reg[u.rd&63] = c.reg[u.ra&63] + ^(c.reg[u.rb&63] | u.imm) + cf
-		case xAnd:
-			c.reg[u.rd&63] = c.reg[u.ra&63] & (c.reg[u.rb&63] | u.imm)
-		case xOr:
-			c.reg[u.rd&63] = c.reg[u.ra&63] | (c.reg[u.rb&63] | u.imm)
-		case xXor:
-			c.reg[u.rd&63] = c.reg[u.ra&63] ^ (c.reg[u.rb&63] | u.imm)
-		case xShift:
-			c.reg[u.rd&63] = shift(c.reg[u.ra&63], (c.reg[u.rb&63] | u.imm))
-		case xShiftA:
-			c.reg[u.rd&63] = shiftArithmetic(c.reg[u.ra&63], (c.reg[u.rb&63] | u.imm))
-		case xAddF, xAddCF, xSubF, xSubBF:
-			a, b, in := c.reg[u.ra&63], c.reg[u.rb&63]|u.imm, cf
-			switch u.x {
-			case xAddF:
-				in = 0
-			case xSubF:
-				b, in = ^b, 1
-			case xSubBF:
-				b = ^b
-			}
-			nz, cf, vf = adder(a, b, in)
-			c.reg[u.rd&63] = nz
-		case xAndF:
-			nz, cf, vf = c.reg[u.ra&63]&(c.reg[u.rb&63]|u.imm), 0, 0
-			c.reg[u.rd&63] = nz
-		case xOrF:
-			nz, cf, vf = c.reg[u.ra&63]|c.reg[u.rb&63]|u.imm, 0, 0
-			c.reg[u.rd&63] = nz
-		case xXorF:
-			nz, cf, vf = c.reg[u.ra&63]^(c.reg[u.rb&63]|u.imm), 0, 0
-			c.reg[u.rd&63] = nz
-		case xShiftF, xShiftAF:
-			a, b := c.reg[u.ra&63], c.reg[u.rb&63]|u.imm
-			if u.x == xShiftF {
-				nz = shift(a, b)
-			} else {
-				nz = shiftArithmetic(a, b)
-			}
-			cf, vf = shiftCarry(a, b), 0
-			c.reg[u.rd&63] = nz
-		case xSelect:
-			if holds(u.cond, nz, cf, vf) {
-				c.reg[u.rd&63] = c.reg[u.ra&63]
-			} else {
-				c.reg[u.rd&63] = c.reg[u.rb&63]
-			}
-		case xCount:
-			c.reg[u.rd&63] = countBits(Kind(u.sub), c.reg[u.ra&63])
-		case xSetCond:
-			v := uint32(0)
-			if holds(u.cond, nz, cf, vf) {
-				v = 1
-			}
-			c.reg[u.rd&63] = v
-		case xBranch:
-			target := u.imm
-			if u.how&hRelative != 0 {
-				target += p0
-			}
-			c.x.visit = target <= p0 && c.x.loops
-			p0, p1, p2 = p1, target, target+4
-			goto done
-		case xLoad:
-			addr := c.reg[u.ra&63] + (c.reg[u.rb&63] | u.imm)
-			if u.how&hIndexALU != 0 {
-				addr = combine(Op(u.sub), c.reg[u.ra&63], c.reg[u.rb&63], cf)
-			}
-			back := addr
-			if u.how&hPost != 0 {
-				addr = c.reg[u.ra&63]
-			}
-			var v uint32
-			if g := addr >> granuleShift; int(g) < len(c.rights) && c.rights[g]&Read != 0 && addr&uint32(u.size&sizeMask-1) == 0 {
-				switch u.size & sizeMask {
-				case 4:
-					v = binary.BigEndian.Uint32(c.mem[addr:])
-				case 2:
-					v = uint32(binary.BigEndian.Uint16(c.mem[addr:]))
-					if u.size&signed != 0 {
-						v = uint32(int16(v))
-					}
-				default:
-					v = uint32(c.mem[addr])
-					if u.size&signed != 0 {
-						v = uint32(int8(v))
-					}
-				}
-			} else {
-				// A device, perhaps. It may change what is left to this
-				// processor, so everything is told where it stands first, and
-				// the caller has to vouch anew afterwards.
-				c.stand(p0, p1, p2, nz, cf, vf, hz, cycle)
-				var wait bool
-				var err error
-				if v, wait, err = c.deviceLoad(addr, u, cycle, c.x.now); err != nil {
-					return Faulted, err
-				} else if wait {
-					c.ready = true
-					return Device, nil
-				} else if cycle == c.x.now {
-					c.x.stop(cycle)
-					c.base, c.until = 0, 0
-					c.Forget()
-				}
-			}
-			if u.how&hWrite != 0 {
-				c.reg[target(u.ra)&63] = back
-			}
-			c.reg[u.rd&63] = v
-			c.count.Accesses++
-		case xStore:
-			addr := c.reg[u.ra&63] + (c.reg[u.rb&63] | u.imm)
-			if u.how&hIndexALU != 0 {
-				addr = combine(Op(u.sub), c.reg[u.ra&63], c.reg[u.rb&63], cf)
-			}
-			back := addr
-			if u.how&hPost != 0 {
-				addr = c.reg[u.ra&63]
-			}
-			v := c.reg[u.rd&63]
-			if g := addr >> granuleShift; int(g) < len(c.rights) && c.rights[g]&Write != 0 && addr&uint32(u.size&sizeMask-1) == 0 {
-				if (c.ahead.on || c.loop.armed) && !c.note(addr) {
-					c.x.stop(cycle)
-				}
-				if c.rights[g]&Execute != 0 {
-					c.rewritten(addr)
-				}
-				switch u.size & sizeMask {
-				case 4:
-					binary.BigEndian.PutUint32(c.mem[addr:], v)
-				case 2:
-					binary.BigEndian.PutUint16(c.mem[addr:], uint16(v))
-				default:
-					c.mem[addr] = uint8(v)
-				}
-			} else {
-				c.stand(p0, p1, p2, nz, cf, vf, hz, cycle)
-				if wait, err := c.deviceStore(addr, v, u, cycle, c.x.now); err != nil {
-					return Faulted, err
-				} else if wait {
-					c.ready = true
-					return Device, nil
-				}
-				c.x.stop(cycle)
-				c.base, c.until = 0, 0
-				c.Forget()
-			}
-			if u.how&hWrite != 0 {
-				c.reg[target(u.ra)&63] = back
-			}
-			c.count.Accesses++
-		default:
-			c.stand(p0, p1, p2, nz, cf, vf, hz, cycle)
-			return Faulted, c.raise(ErrUndefined, u.word, "", 0, 0, cycle)
-		}
-		if u.how&hSP != 0 && c.stackHigh != 0 && (c.reg[SP] < c.stackLow || c.reg[SP] > c.stackHigh) {
-			c.stand(p0, p1, p2, nz, cf, vf, hz, cycle)
-			return Faulted, c.raise(ErrStack, u.word, "", c.reg[SP], 0, cycle)
-		}
-		p0, p1, p2 = p1, p2, p2+4
-		if u.how&hPC != 0 {
-			if u.x == xLoad {
-				p2 = c.reg[pcResult]
-			} else {
-				p1 = c.reg[pcResult]
-				p2 = p1 + 4
-				c.count.Jumps++
-				if c.OnJump != nil {
-					c.OnJump(p1, cycle)
-				}
-			}
-		}
-	done:
-		hz = u.leaves
-		c.count.Instructions++
-		if c.Profile != nil && !c.tick(c.reg[PC], c.stalled, c.waited) {
-			c.x.stop(cycle)
 		}
 		if c.x.visit {
 			c.x.visit = false
-			if l := &c.loop; l.armed && (l.p0 != p0 || l.nz != nz) && l.misses < maxMisses {
-				l.misses++
-				continue
-			}
-			c.stand(p0, p1, p2, nz, cf, vf, hz, cycle)
-			cycle = c.linger(c.x.far)
+			c.linger(c.x.far)
 		}
+	}
+}
+
+// step executes one instruction, or what is left of it, and tells whether the
+// run goes on.
+func (c *CPU) step() (again bool, stop Stop, err error) {
+	p := c.fetch(c.p0)
+	if p == nil {
+		c.rec.cut(c)
+		return c.unfetched()
+	}
+	u := &p.ops[c.p0/wordSize%pageWords]
+
+	// Its cycles.
+	end, ended := c.meet(u)
+	if !ended {
+		return false, Boundary, nil
+	}
+	c.cycle = end
+	c.x.plain, c.x.steady = true, false
+	c.time.trace[uint64(c.executed())%traceBytes] = u.second | uint8(c.stalled)
+
+	// Its effects, at that boundary.
+	r := &c.reg
+	r[PC] = c.p0
+	p0, p1, p2 := c.p1, c.p2, c.p2+4
+	if u.how&hCond == 0 || holds(u.cond, c.nz, c.cf, c.vf) {
+		switch u.x {
+		case xNop:
+		case xLog:
+			if c.OnMark == nil {
+				break
+			}
+			if c.ahead.on {
+				if c.cycle != c.x.now {
+					c.ready = true
+					c.rec.cut(c)
+					return false, Device, nil
+				}
+				c.x.stop(c.cycle)
+			}
+			c.OnMark(Mark{Number: int(u.imm), PC: c.p0, Cycle: c.cycle})
+			c.Forget()
+			c.x.plain = false
+		case xBranch:
+			target := u.imm
+			if u.how&hRelative != 0 {
+				target += c.p0
+			}
+			c.x.visit = target <= c.p0 && c.x.loops
+			p1, p2 = target, target+4
+		case xLoad, xStore:
+			if wait, err := c.access(u); err != nil {
+				return false, Faulted, err
+			} else if wait {
+				c.ready = true
+				c.rec.cut(c)
+				return false, Device, nil
+			}
+		case xUndefined:
+			return false, Faulted, c.raise(ErrUndefined, u.word, "", 0, 0, c.cycle)
+		default:
+			r[u.rd&63] = c.result(u)
+		}
+		if u.how&hSP != 0 && c.strayed() {
+			return false, Faulted, c.raise(ErrStack, u.word, "", r[SP], 0, c.cycle)
+		}
+		switch {
+		case u.how&hPC == 0:
+		case u.x == xLoad:
+			p2 = r[pcResult]
+		default:
+			p1 = r[pcResult]
+			p2 = p1 + 4
+			c.count.Jumps++
+			if c.OnJump != nil {
+				c.OnJump(p1, c.cycle)
+			}
+		}
+	}
+	c.p0, c.p1, c.p2 = p0, p1, p2
+	c.hz = u.leaves
+	c.count.Instructions++
+	c.way.at++
+	if c.rec.on {
+		if c.x.plain {
+			c.rec.took(c, u)
+		} else {
+			c.rec.cut(c)
+		}
+	}
+	if c.Profile != nil && !c.tick(r[PC], c.stalled, c.waited) {
+		c.x.stop(c.cycle)
+	}
+	return true, 0, nil
+}
+
+// strayed tells that the stack pointer is out of its bounds.
+func (c *CPU) strayed() bool {
+	return c.stackHigh != 0 && (c.reg[SP] < c.stackLow || c.reg[SP] > c.stackHigh)
+}
+
+// access executes a load or store. It tells whether that has to wait until the
+// devices stand at its time.
+func (c *CPU) access(u *op) (wait bool, err error) {
+	r := &c.reg
+	a, b := r[u.ra&63], r[u.rb&63]|u.imm
+	addr := a + b
+	if u.how&hIndexALU != 0 {
+		addr = combine(Op(u.sub), a, b, c.cf)
+	}
+	back := addr
+	if u.how&hPost != 0 {
+		addr = a
+	}
+	if u.x == xStore {
+		wait, err = c.store(addr, r[u.rd&63], u)
+		if wait || err != nil {
+			return wait, err
+		}
+		if u.how&hWrite != 0 {
+			r[target(u.ra)&63] = back
+		}
+	} else {
+		var v uint32
+		v, wait, err = c.load(addr, u)
+		if wait || err != nil {
+			return wait, err
+		}
+		if u.how&hWrite != 0 {
+			r[target(u.ra)&63] = back
+		}
+		r[u.rd&63] = v
+	}
+	c.count.Accesses++
+	return false, nil
+}
+
+// may tells whether memory is at an address and may be used in a way.
+func (c *CPU) may(addr uint32, u *op, a Access) bool {
+	g := addr >> granuleShift
+	return int(g) < len(c.rights) && c.rights[g]&a != 0 && addr&uint32(u.size&sizeMask-1) == 0
+}
+
+func (c *CPU) load(addr uint32, u *op) (v uint32, wait bool, err error) {
+	if c.may(addr, u, Read) {
+		return u.loaded(c.mem, addr), false, nil
+	}
+	// A device, perhaps. It may change what is left to this processor, so the
+	// caller has to vouch anew afterwards.
+	v, wait, err = c.deviceLoad(addr, u, c.cycle, c.x.now)
+	switch {
+	case err != nil || wait:
+	case c.cycle == c.x.now:
+		c.acted()
+	default:
+		c.x.steady, c.x.plain = true, u.size == wordSize && u.how&(hPost|hWrite|hPC|hSP) == 0
+	}
+	return v, wait, err
+}
+
+func (c *CPU) store(addr, v uint32, u *op) (wait bool, err error) {
+	if !c.may(addr, u, Write) {
+		if wait, err = c.deviceStore(addr, v, u, c.cycle, c.x.now); err == nil && !wait {
+			c.acted()
+		}
+		return wait, err
+	}
+	if (c.ahead.on || c.loop.armed) && !c.note(addr) {
+		c.x.stop(c.cycle)
+	}
+	if c.rights[addr>>granuleShift]&Execute != 0 {
+		c.rewritten(addr)
+		c.x.plain = false
+	}
+	u.stored(c.mem, addr, v)
+	return false, nil
+}
+
+// acted ends the run behind an access to a device.
+func (c *CPU) acted() {
+	c.x.stop(c.cycle)
+	c.base, c.until = 0, 0
+	c.Forget()
+	c.x.plain = false
+}
+
+// loaded is what a load finds in memory.
+func (u *op) loaded(mem []byte, addr uint32) uint32 {
+	switch u.size {
+	case 4:
+		return binary.BigEndian.Uint32(mem[addr:])
+	case 2:
+		return uint32(binary.BigEndian.Uint16(mem[addr:]))
+	case 2 | signed:
+		return uint32(int16(binary.BigEndian.Uint16(mem[addr:])))
+	case 1:
+		return uint32(mem[addr])
+	}
+	return uint32(int8(mem[addr]))
+}
+
+// stored puts what a store has there.
+func (u *op) stored(mem []byte, addr, v uint32) {
+	switch u.size & sizeMask {
+	case 4:
+		binary.BigEndian.PutUint32(mem[addr:], v)
+	case 2:
+		binary.BigEndian.PutUint16(mem[addr:], uint16(v))
+	default:
+		mem[addr] = uint8(v)
 	}
 }
 
@@ -408,11 +374,4 @@ func (c *CPU) leaves(cycle, to int64) (fast int64, waits []uint8, base int64) {
 		return to, nil, 0
 	}
 	return 0, c.waits[cycle-c.base : to-c.base], cycle
-}
-
-// stand writes back what execute has in variables.
-func (c *CPU) stand(p0, p1, p2, nz, cf, vf uint32, hz uint32, cycle int64) {
-	c.p0, c.p1, c.p2 = p0, p1, p2
-	c.nz, c.cf, c.vf = nz, cf, vf
-	c.hz, c.cycle = hz, cycle
 }

@@ -21,6 +21,16 @@ type scanning struct {
 	last  bool // the entry that runs is the last one
 }
 
+// skip accounts for n rounds of a loop, in each of which so many calls returned.
+func (s *scanning) skip(n, calls, cycles int64, each *Counters) {
+	if calls == 0 {
+		return // it is a loop within the entry that runs
+	}
+	s.calls += n * calls
+	s.from += n * cycles
+	s.done.add(n, each)
+}
+
 // CallScan is Call for the first entry of a scan. Run returns when the scan has
 // ended; the scan and its entries must not be changed before.
 func (c *CPU) CallScan(cycle int64, s *Scan, sp uint32) error {

@@ -33,6 +33,7 @@ func (l *waiting) reset() { l.armed, l.misses = false, 0 }
 // then park holds the present state and what a round takes.
 func (c *CPU) visit() bool {
 	l, a := &c.loop, &c.ahead
+	c.reg[PC] = 0 // nothing depends on what is there between instructions
 	if l.armed {
 		same := l.p0 == c.p0 && l.nz == c.nz && l.p1 == c.p1 && l.p2 == c.p2 && l.cf == c.cf && l.vf == c.vf && l.place == c.sc.at &&
 			l.reg == [NumRegs]uint32(c.reg[:NumRegs])
