@@ -16,6 +16,10 @@ import (
 
 	"github.com/google/pprof/profile"
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/google/go-cmp/cmp"
+
+	"spinesim/sim/des"
 )
 
 // client finds a program that these tests want as a witness.
@@ -318,6 +322,23 @@ func TestVCDWaves(t *testing.T) {
 			}
 			check(i, cards[r.Card]+"."+vcdName(trackOf(&r).name(synthMeta(33))), int64(r.End), "b"+strconv.FormatUint(uint64(last), 2))
 		}
+	}
+}
+
+// Marks are counted, each by itself, on each card.
+func TestVCDMarks(t *testing.T) {
+	mark := func(card uint8, at des.Time, n uint32) Record {
+		return Record{Kind: KindMark, Card: card, Start: at, End: at, Ready: at, Count: n, Event: NoEvent, Peer: NoCard, Queue: NoQueue}
+	}
+	recs := []Record{mark(0, 5, 0), mark(1, 7, 0), mark(0, 9, 3), mark(0, 9, 0), mark(0, 9, 0), mark(0, 12, 0)}
+	v := readVCD(t, string(encode(t, &formats[6], synthMeta(1), recs)))
+	want := map[string][]string{
+		"in.log_0":    {"5 b0", "5 b1", "9 b11", "12 b100"},
+		"in.log_3":    {"5 b0", "9 b1"},
+		"out_a.log_0": {"5 b0", "7 b1"},
+	}
+	if d := cmp.Diff(want, v.changes); d != "" {
+		t.Error(d)
 	}
 }
 

@@ -13,8 +13,9 @@ import (
 
 // VCDWriter writes a value change dump (IEEE 1364) in steps of 1 ps, for wave
 // form viewers: for each card the running handler (or "polls", or "idle"), the
-// state of its DMA engine (busy from asking for the bus) and its levels; for
-// the bus, its owner. It is a view: it cannot be read back.
+// state of its DMA engine (busy from asking for the bus), its levels, and how
+// often each mark of executed firmware was passed; for the bus, its owner. It is
+// a view: it cannot be read back.
 //
 // The format wants changes in the order of time, and all signals named first,
 // while records come by their end. So changes are collected, sorted in runs
@@ -24,6 +25,7 @@ type VCDWriter struct {
 	meta  *Meta
 	ids   map[trackKey]uint32
 	keys  []trackKey
+	marks map[uint32]uint32 // passed so far, by signal
 	spool vcdSpool
 }
 
@@ -54,7 +56,7 @@ func NewVCDWriter(w io.Writer, meta *Meta) (*VCDWriter, error) {
 	if _, err := meta.encode(); err != nil {
 		return nil, err
 	}
-	return &VCDWriter{w: w, meta: meta.clone(), ids: map[trackKey]uint32{}}, nil
+	return &VCDWriter{w: w, meta: meta.clone(), ids: map[trackKey]uint32{}, marks: map[uint32]uint32{}}, nil
 }
 
 func (v *VCDWriter) signal(k trackKey) uint32 {
@@ -93,6 +95,13 @@ func (v *VCDWriter) Record(r *Record) error {
 			return fmt.Errorf("stop at %d ps: a dump has no times before 0", int64(r.End))
 		}
 		return v.spool.add(vcdChange{r.End, v.signal(trackKey{class: trackHandler, card: r.Card}), vcdBegin, vcdStopped})
+	case KindMark:
+		if r.End < 0 {
+			return fmt.Errorf("mark at %d ps: a dump has no times before 0", int64(r.End))
+		}
+		signal := v.signal(trackKey{class: trackMarks, card: r.Card, sub: uint8(min(r.Count, NumMarks))})
+		v.marks[signal]++
+		return v.spool.add(vcdChange{r.End, signal, vcdSet, v.marks[signal]})
 	case KindTransfer:
 		if err := v.span(trackKey{class: trackBus}, r.Start, r.End, uint32(r.Card)); err != nil {
 			return err
@@ -133,6 +142,11 @@ func (v *VCDWriter) signalName(k trackKey) string {
 		return "dma_busy"
 	case trackBus:
 		return "owner"
+	case trackMarks:
+		if int(k.sub) < len(markNames) {
+			return markNames[k.sub]
+		}
+		return "other_marks"
 	}
 	return vcdName(k.name(v.meta))
 }
@@ -247,7 +261,7 @@ func (v *VCDWriter) header(out *bufio.Writer) {
 	}
 	slices.SortFunc(order, func(i, j uint32) int {
 		a, b := v.keys[i], v.keys[j]
-		return cmp.Or(cmp.Compare(scope(a), scope(b)), cmp.Compare(a.rank(), b.rank()))
+		return cmp.Or(cmp.Compare(scope(a), scope(b)), cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.sub, b.sub))
 	})
 	in := -2
 	var scopes []string
@@ -299,7 +313,7 @@ func (v *VCDWriter) change(b []byte, signal uint32, s *vcdState) []byte {
 		}
 	case k.class == trackLevel && !ok:
 		b = append(b, "bx "...)
-	case k.class == trackLevel:
+	case k.class == trackLevel, k.class == trackMarks: // of marks none was passed before the first
 		b = append(strconv.AppendUint(append(b, 'b'), uint64(s.level), 2), ' ')
 	default:
 		name := "idle"
