@@ -1,6 +1,10 @@
 package lanai
 
-import "spinesim/sim/des"
+import (
+	"math/bits"
+
+	"spinesim/sim/des"
+)
 
 // cardClock turns the numbers of a card's cycles into times and back: a
 // des.Clock with a short cut for periods of whole picoseconds, which the hot
@@ -9,7 +13,10 @@ type cardClock struct {
 	exact  des.Clock
 	phase  des.Time
 	period int64 // picoseconds when whole and below 2^32, else 0
-	last   int64 // the last cycle whose beginning des.Time can hold
+	// 2^64/period, rounded up. Times that are smaller are divided by multiplying
+	// with it: what it is too large by comes to less than 1/period.
+	inverse uint64
+	last    int64 // the last cycle whose beginning des.Time can hold
 }
 
 func newCardClock(f des.Frequency, phase des.Time) (cardClock, error) {
@@ -22,6 +29,7 @@ func newCardClock(f des.Frequency, phase des.Time) (cardClock, error) {
 	if g := gcd(f.Den, f.Num); f.Num/g <= ps*(f.Den/g) && ps%(f.Num/g) == 0 {
 		if p := ps / (f.Num / g) * (f.Den / g); p < 1<<32 {
 			k.period = int64(p)
+			k.inverse = ^uint64(0)/p + 1 // 0 for 1
 		}
 	}
 	return k, nil
@@ -44,8 +52,9 @@ func (k *cardClock) ceil(t des.Time) int64 {
 	if d < 0 {
 		return 0
 	}
-	if d < 1<<32 {
-		return int64(uint32(d) / uint32(k.period))
+	if uint64(d) < k.inverse {
+		c, _ := bits.Mul64(uint64(d), k.inverse)
+		return int64(c)
 	}
 	return d / k.period
 }

@@ -646,7 +646,9 @@ func (c *CPU) arrive(t *path, from, to int, start, end int64) {
 	if end == 0 {
 		end = start + n
 	}
-	c.trace(t, from, to, start > c.cycle)
+	if c.loop.armed {
+		c.trace(t, from, to, start > c.cycle)
+	}
 	c.count.Interlocks += int64(w.stalls-was.stalls) + start - c.cycle
 	c.count.Waits += end - start - n
 	c.count.Accesses += int64(w.accesses - was.accesses)

@@ -24,8 +24,8 @@ const stallBit = 1
 
 // rounds is what is known of the time that rounds of a waiting loop take.
 type rounds struct {
-	trace [traceBytes]uint8 // of each instruction, in a ring, what its time depends on
-	valid int64             // the first in the ring that has not been overwritten
+	trace [traceBytes]uint8 // of each instruction while a loop is watched, in a ring, what its time depends on
+	valid int64             // the first in the ring that is of the loop watched
 	known []uint8           // the trace of a round
 	cycle []uint8           // scratch
 	took  map[uint64]taken  // by the phase at its beginning

@@ -72,7 +72,7 @@ func (c *CPU) another() (more, anew bool) {
 		s.at, anew = c.scan.Loop, true
 	}
 	sp := c.scanSP - wordSize
-	if c.ahead.on || c.loop.armed {
+	if (c.ahead.on || c.loop.armed) && loadWord(c.mem, sp) != ReturnAddress {
 		c.note(sp) // where that was the last room, the next store ends the run
 	}
 	c.enter(sp, c.scan.Entries[s.at])

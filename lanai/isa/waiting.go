@@ -61,6 +61,7 @@ func (c *CPU) visit() bool {
 	l.nz, l.cf, l.vf = c.nz, c.cf, c.vf
 	l.place = c.sc.at
 	l.armed, l.misses = true, 0
+	c.time.valid = c.executed() // the trace is kept from here on
 	l.gen++
 	c.revisit()
 	return false
