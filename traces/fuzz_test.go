@@ -57,9 +57,12 @@ func fuzzReader(f *testing.F, format *Format) {
 	})
 }
 
-func FuzzRecReader(f *testing.F)      { fuzzReader(f, &formats[0]) }
-func FuzzCSVReader(f *testing.F)      { fuzzReader(f, &formats[1]) }
-func FuzzParquetReader(f *testing.F)  { fuzzReader(f, &formats[2]) }
+func FuzzRecReader(f *testing.F) { fuzzReader(f, &formats[0]) }
+func FuzzCSVReader(f *testing.F) { fuzzReader(f, &formats[1]) }
+func FuzzParquetReader(f *testing.F) {
+	f.Add(libraryFile(f, 2, sampleExpanded(f, 42, 60)))
+	fuzzReader(f, &formats[2])
+}
 func FuzzPerfettoReader(f *testing.F) { fuzzReader(f, &formats[3]) }
 func FuzzListingReader(f *testing.F)  { fuzzReader(f, &formats[4]) }
 

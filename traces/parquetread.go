@@ -242,7 +242,7 @@ func (r *ParquetReader) readColumn(i int, m *format.ColumnMetaData, chunk *parqu
 	if _, err := r.in.ReadAt(b, start); err != nil {
 		return start, shortRead(err)
 	}
-	if at, err := r.checkPages(b, rows); err != nil {
+	if at, err := r.checkPages(b, parquetSchema.Fields()[i].Optional(), rows); err != nil {
 		return start + at, err
 	}
 	pages := chunk.PagesFrom(&window{b, start})
@@ -316,7 +316,7 @@ func (w *window) ReadAt(b []byte, off int64) (int, error) {
 // checkPages walks the page headers of a column: sizes must fit, and each page
 // must have the check sum that its header says, before anything in it is
 // believed.
-func (r *ParquetReader) checkPages(b []byte, rows int) (at int64, err error) {
+func (r *ParquetReader) checkPages(b []byte, optional bool, rows int) (at int64, err error) {
 	values := 0
 	for off := 0; off < len(b); {
 		at = int64(off)
@@ -340,27 +340,43 @@ func (r *ParquetReader) checkPages(b []byte, rows int) (at int64, err error) {
 		n, compressed := int(h.DictionaryPageHeader.V.NumValues), page
 		enc := h.DictionaryPageHeader.V.Encoding
 		var levels []byte
-		if h.Type == format.DataPageV2 {
+		switch {
+		case h.Type == format.DictionaryPage && h.DictionaryPageHeader.Valid:
+		case h.Type == format.DataPage && h.DataPageHeader.Valid:
+			n, enc = int(h.DataPageHeader.V.NumValues), h.DataPageHeader.V.Encoding
+			values += n
+		case h.Type == format.DataPageV2 && h.DataPageHeaderV2.Valid:
 			v2 := &h.DataPageHeaderV2.V
-			if !h.DataPageHeaderV2.Valid || v2.RepetitionLevelsByteLength != 0 || v2.DefinitionLevelsByteLength < 0 || int(v2.DefinitionLevelsByteLength) > len(page) {
+			if v2.RepetitionLevelsByteLength != 0 || v2.DefinitionLevelsByteLength < 0 || int(v2.DefinitionLevelsByteLength) > len(page) {
 				return at, fmt.Errorf("%w: data page", ErrCorrupt)
 			}
 			n, enc = int(v2.NumValues), v2.Encoding
 			levels, compressed = page[:v2.DefinitionLevelsByteLength], page[v2.DefinitionLevelsByteLength:]
 			values += n
-		} else if h.Type != format.DictionaryPage || !h.DictionaryPageHeader.Valid {
+		default:
 			return at, fmt.Errorf("%w: page of type %v", ErrForeign, h.Type)
 		}
 		if n < 0 || n > rows || values > rows {
 			return at, fmt.Errorf("%w: page of %d values in a group of %d rows", ErrCorrupt, n, rows)
 		}
-		if err := checkRuns(levels, 1, n); err != nil {
-			return at, fmt.Errorf("levels: %w", err)
-		}
 		if err := r.checkFrame(compressed, int(h.UncompressedPageSize)); err != nil {
 			return at, err
 		}
-		if err := checkValues(r.plain, enc, n); err != nil {
+		plain := r.plain
+		if h.Type == format.DataPage && optional {
+			if h.DataPageHeader.V.DefinitionLevelEncoding != format.RLE {
+				return at, fmt.Errorf("%w: levels in encoding %v", ErrForeign, h.DataPageHeader.V.DefinitionLevelEncoding)
+			}
+			if len(plain) < 4 || uint64(binary.LittleEndian.Uint32(plain)) > uint64(len(plain)-4) {
+				return at, fmt.Errorf("%w: levels are longer than their page", ErrCorrupt)
+			}
+			end := 4 + binary.LittleEndian.Uint32(plain)
+			levels, plain = plain[4:end], plain[end:]
+		}
+		if err := checkRuns(levels, 1, n); err != nil {
+			return at, fmt.Errorf("levels: %w", err)
+		}
+		if err := checkValues(plain, enc, n); err != nil {
 			return at, err
 		}
 	}

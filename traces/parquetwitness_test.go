@@ -18,7 +18,7 @@ import (
 // A second reader of Parquet, written from the format's specification and
 // sharing nothing with the library that wrote the file: it takes names, types
 // and encodings from the file alone. It knows what our files use (zstd, plain,
-// dictionaries, delta, pages of version 2, optional columns) and panics on
+// dictionaries, delta, pages of version 1, optional columns) and panics on
 // anything else, which fails the test.
 
 // compact decodes Thrift's compact protocol into maps by field number.
@@ -220,14 +220,25 @@ func witnessParquet(file []byte) witnessTable {
 					dict = plainValues(b, typ, int(field[int64](h, 7, 1)))
 					continue
 				}
-				values, nulls := int(field[int64](h, 8, 1)), int(field[int64](h, 8, 2))
-				levels := page[:field[int64](h, 8, 5)]
-				b, err := unzip.DecodeAll(page[len(levels):], nil)
+				if typ := field[int64](h, 1); typ != 0 {
+					panic(fmt.Sprintf("page of type %d", typ))
+				}
+				b, err := unzip.DecodeAll(page, nil)
 				if err != nil {
 					panic(err)
 				}
+				values := int(field[int64](h, 5, 1))
+				defined, nulls := slices.Repeat([]uint64{1}, values), 0
+				if optional {
+					size := binary.LittleEndian.Uint32(b)
+					defined = hybrid(b[4:4+size], 1, values)
+					b = b[4+size:]
+					for _, d := range defined {
+						nulls += int(1 - d)
+					}
+				}
 				var present []string
-				switch enc := field[int64](h, 8, 4); enc {
+				switch enc := field[int64](h, 5, 2); enc {
 				case 0:
 					present = plainValues(b, typ, values-nulls)
 				case 5:
@@ -246,10 +257,6 @@ func witnessParquet(file []byte) witnessTable {
 				default:
 					panic(fmt.Sprintf("encoding %d", enc))
 				}
-				defined := slices.Repeat([]uint64{1}, values)
-				if optional {
-					defined = hybrid(levels, 1, values)
-				}
 				for _, d := range defined {
 					cell := "NULL"
 					if d == 1 {
@@ -262,9 +269,63 @@ func witnessParquet(file []byte) witnessTable {
 			if row != len(t.rows) {
 				panic("rows")
 			}
+			unsigned := typ != 6 && !field[bool](schema[i], 10, 10, 2)
+			witnessStatistics(field[map[int64]any](meta, 12), typ, unsigned, columnCells(t.rows[base:], i))
 		}
 	}
 	return t
+}
+
+func columnCells(rows [][]string, i int) (cells []string) {
+	for _, row := range rows {
+		cells = append(cells, row[i])
+	}
+	return cells
+}
+
+// witnessStatistics holds what the file says of a column in a row group, by
+// which programs pass over row groups, against the values.
+func witnessStatistics(s map[int64]any, typ int64, unsigned bool, cells []string) {
+	nulls := int64(0)
+	var least, most []byte
+	for _, cell := range cells {
+		if cell == "NULL" {
+			nulls++
+			continue
+		}
+		var plain []byte
+		switch typ {
+		case 1:
+			n, _ := strconv.ParseInt(cell, 10, 64)
+			plain = binary.LittleEndian.AppendUint32(nil, uint32(n))
+		case 2:
+			n, _ := strconv.ParseInt(cell, 10, 64)
+			plain = binary.LittleEndian.AppendUint64(nil, uint64(n))
+		case 6:
+			plain = []byte(cell)
+		}
+		if least == nil || witnessLess(plain, least, typ, unsigned) {
+			least = plain
+		}
+		if most == nil || witnessLess(most, plain, typ, unsigned) {
+			most = plain
+		}
+	}
+	if n, there := s[3]; !there || n != nulls || !bytes.Equal(field[[]byte](s, 6), least) || !bytes.Equal(field[[]byte](s, 5), most) {
+		panic(fmt.Sprintf("statistics are %v, want %d nulls, %v to %v", s, nulls, least, most))
+	}
+}
+
+func witnessLess(a, b []byte, typ int64, unsigned bool) bool {
+	switch {
+	case typ == 6:
+		return string(a) < string(b)
+	case typ == 1:
+		return binary.LittleEndian.Uint32(a) < binary.LittleEndian.Uint32(b) // all are unsigned
+	case unsigned:
+		return binary.LittleEndian.Uint64(a) < binary.LittleEndian.Uint64(b)
+	}
+	return int64(binary.LittleEndian.Uint64(a)) < int64(binary.LittleEndian.Uint64(b))
 }
 
 // witnessRow is what a record's row must hold, written out once more.
