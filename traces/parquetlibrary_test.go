@@ -2,12 +2,15 @@ package traces
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
@@ -208,5 +211,83 @@ func TestParquetAllocates(t *testing.T) {
 		t.Errorf("%v allocations in a row group of %d records", n, parquetGroupRows)
 	} else {
 		t.Logf("%v allocations in a row group", n)
+	}
+}
+
+// parquetGate is a file that takes what comes once it is opened, and then only
+// so much.
+type parquetGate struct {
+	open chan struct{}
+	failing
+	written atomic.Int64
+}
+
+func (g *parquetGate) Write(b []byte) (int, error) {
+	if g.written.Load() > 0 { // behind the magic
+		<-g.open
+	}
+	n, err := g.failing.Write(b)
+	g.written.Add(int64(n))
+	return n, err
+}
+
+// A row group is written while the next one's records come in; an error there
+// comes out before a third one, and from then on; and after an abort nothing is
+// written any more.
+func TestParquetOverlaps(t *testing.T) {
+	recs := sample(t, 69, 1000)
+	start := func(room int) (*parquetGate, *ParquetWriter, func(groups int) error) {
+		gate := &parquetGate{open: make(chan struct{}), failing: failing{room}}
+		w, err := NewParquetWriter(gate, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		return gate, w, func(groups int) error {
+			for range groups * parquetGroupRows {
+				r := recs[n%len(recs)]
+				later := des.Time(n/len(recs)) * recs[len(recs)-1].End
+				r.Start, r.End = r.Start+later, r.End+later
+				if err := w.Record(&r); err != nil {
+					return err
+				}
+				n++
+			}
+			return nil
+		}
+	}
+
+	gate, w, write := start(1 << 30)
+	if err := write(1); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Record(&Record{End: 1 << 60}); err != nil { // while the first cannot be written
+		t.Fatal(err)
+	}
+	if n := gate.written.Load(); n != int64(len(parquetMagic)) {
+		t.Errorf("%d bytes are written through a closed gate", n)
+	}
+	close(gate.open)
+	w.abort()
+	n := gate.written.Load()
+	if n < 100_000 {
+		t.Errorf("only %d bytes of a row group are written", n)
+	}
+	time.Sleep(10 * time.Millisecond)
+	if more := gate.written.Load(); more != n {
+		t.Errorf("%d bytes are written after an abort", more-n)
+	}
+
+	gate, w, write = start(10_000)
+	close(gate.open)
+	if err := write(1); err != nil {
+		t.Errorf("first row group: %v before it is written", err)
+	}
+	if err := write(1); !errors.Is(err, errFull) {
+		t.Errorf("second row group: error %v", err)
+	}
+	gate.n = 1 << 30 // room again, but the file has a hole
+	if err := w.Close(); !errors.Is(err, errFull) {
+		t.Errorf("close: error %v", err)
 	}
 }

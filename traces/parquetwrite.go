@@ -18,10 +18,6 @@ import (
 	"spinesim/sim/des"
 )
 
-// parquetGroupRows is how many records make a row group (chosen: about half a
-// megabyte in the file, and 25 MB in memory while it is made or read).
-const parquetGroupRows = 1 << 17
-
 // ParquetWriter writes Apache Parquet, typed, with dictionaries, delta encoding
 // and zstd, in 4 to 7 bytes a record. Within a row group the rows are sorted by
 // card, where they compress best; ordered by (end_ps, card) and otherwise as
@@ -30,17 +26,19 @@ const parquetGroupRows = 1 << 17
 // Schema, encodings and metadata are the library's; the way of the values into
 // them is our own, since the library's takes a value of any column as 24 bytes,
 // which for rows of 17 columns takes several times as long.
+//
+// A row group is made while the records of the next one come in. So the file is
+// written to from another goroutine, one at a time and none after Close, and an
+// error may come out a row group late.
 type ParquetWriter struct {
-	rows    []Record
-	order   []int32
-	block   []Record
-	taken   parquetBlock
-	columns []parquetChunk
-	pages   parquetPages
-	groups  []format.RowGroup
-	keys    []format.KeyValue
-	end     des.Time // of the record before
-	card    uint8    // likewise
+	rows   []Record   // of the row group that comes next
+	making []Record   // of the one that is being made
+	made   chan error // what becomes of that; nil: there is none
+	err    error      // the first
+	file   parquetGroups
+	keys   []format.KeyValue
+	end    des.Time // of the record before
+	card   uint8    // likewise
 	tally
 }
 
@@ -51,7 +49,7 @@ func NewParquetWriter(w io.Writer, meta *Meta) (*ParquetWriter, error) {
 		return nil, err
 	}
 	p := &ParquetWriter{}
-	if err := p.pages.begin(w); err != nil {
+	if err := p.file.pages.begin(w); err != nil {
 		return nil, err
 	}
 	p.key(parquetMetaKey, string(m))
@@ -90,70 +88,41 @@ func (w *ParquetWriter) Record(r *Record) error {
 	return w.flush()
 }
 
-// flush writes the records at hand as a row group.
+// flush has the row group at hand written, once the one before is.
 func (w *ParquetWriter) flush() error {
-	if len(w.rows) == 0 {
-		return nil
+	if err := w.wait(); err != nil {
+		return err
 	}
-	w.sort()
-	if w.columns == nil {
-		w.columns = newParquetChunks()
-		w.block = make([]Record, 0, parquetBlockRows)
-	}
-	for i := range w.columns {
-		w.columns[i].reset(len(w.rows))
-	}
-	// Block by block, so that a block's records stay at hand for all columns.
-	for part := range slices.Chunk(w.order, parquetBlockRows) {
-		w.block = w.block[:0]
-		for _, row := range part {
-			w.block = append(w.block, w.rows[row])
-		}
-		for i := range w.columns {
-			w.columns[i].add(w.block, &w.taken)
-		}
-	}
-	group := format.RowGroup{
-		NumRows:    int64(len(w.rows)),
-		Columns:    make([]format.ColumnChunk, len(w.columns)),
-		FileOffset: w.pages.offset,
-		Ordinal:    int16(len(w.groups)),
-	}
-	for i := range w.columns {
-		m := &group.Columns[i].MetaData
-		if err := w.columns[i].write(&w.pages, m); err != nil {
-			return fmt.Errorf("column %s: %w", w.columns[i].name, err)
-		}
-		group.TotalByteSize += m.TotalUncompressedSize
-		group.TotalCompressedSize += m.TotalCompressedSize
-	}
-	w.groups = append(w.groups, group)
-	w.rows = w.rows[:0]
+	w.rows, w.making = slices.Grow(w.making[:0], parquetGroupRows), w.rows
+	w.made = make(chan error, 1)
+	go func(rows []Record, made chan<- error) { made <- w.file.write(rows) }(w.making, w.made)
 	return nil
 }
 
-// sort orders the records at hand by card, and leaves them as they stand within
-// each: a counting sort.
-func (w *ParquetWriter) sort() {
-	var at [257]int
-	for i := range w.rows {
-		at[int(w.rows[i].Card)+1]++
+// wait waits for the row group that is being made, and tells the first error.
+func (w *ParquetWriter) wait() error {
+	if w.made != nil {
+		err := <-w.made
+		w.made = nil
+		if w.err == nil {
+			w.err = err
+		}
 	}
-	for c := range 256 {
-		at[c+1] += at[c]
-	}
-	w.order = slices.Grow(w.order[:0], len(w.rows))[:len(w.rows)]
-	for i := range w.rows {
-		c := w.rows[i].Card
-		w.order[at[c]] = int32(i)
-		at[c]++
-	}
+	return w.err
 }
+
+// abort sees to it that nothing is written any more.
+func (w *ParquetWriter) abort() { w.wait() }
 
 // Close writes what is pending and the file's footer; it does not close w.
 func (w *ParquetWriter) Close() error {
-	if err := w.flush(); err != nil {
+	if err := w.wait(); err != nil {
 		return err
+	}
+	if len(w.rows) > 0 {
+		if w.err = w.file.write(w.rows); w.err != nil {
+			return w.err
+		}
 	}
 	w.key(parquetTallyKey, strings.TrimSpace(string(appendTrailer(nil, w.tally))))
 	slices.SortFunc(w.keys, func(a, b format.KeyValue) int { return cmp.Compare(a.Key, b.Key) })
@@ -165,7 +134,7 @@ func (w *ParquetWriter) Close() error {
 		Version:          layout.Version,
 		Schema:           layout.Schema,
 		NumRows:          int64(w.n),
-		RowGroups:        w.groups,
+		RowGroups:        w.file.groups,
 		KeyValueMetadata: w.keys,
 		CreatedBy:        fmt.Sprintf("spinesim version %d (build record)", RecordVersion),
 		ColumnOrders:     layout.ColumnOrders,
@@ -174,7 +143,7 @@ func (w *ParquetWriter) Close() error {
 		return fmt.Errorf("footer: %w", err)
 	}
 	footer = binary.LittleEndian.AppendUint32(footer, uint32(len(footer)))
-	return w.pages.put(append(footer, parquetMagic...))
+	return w.file.pages.put(append(footer, parquetMagic...))
 }
 
 // parquetLayout is the footer that the library writes behind no rows: the
