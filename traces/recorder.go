@@ -18,7 +18,8 @@ type Sink interface {
 //
 // The model may call Add in any order within one End time; the recorder sorts
 // those by card before it passes them on. In steady state it allocates
-// nothing. It is not safe for concurrent use.
+// nothing. It is not safe for concurrent use;
+// see Overlap for its own.
 type Recorder struct {
 	sinks   []Sink
 	batch   int      // records that are passed on together, at least
@@ -28,6 +29,7 @@ type Recorder struct {
 	expand  bool
 	mixed   bool // the records behind from are not sorted by Card
 	err     error
+	over    *overlap // or nil
 	next    [256]uint64
 
 	// The cards of records to be sorted, as one chain of records each.
@@ -138,6 +140,11 @@ func (r *Recorder) Err() error {
 	if r == nil {
 		return nil
 	}
+	if r.err == nil && r.over != nil {
+		if err := r.over.err.Load(); err != nil {
+			return *err
+		}
+	}
 	return r.err
 }
 
@@ -160,20 +167,34 @@ func (r *Recorder) turn() {
 
 // pass passes the pending records on, which are in order.
 func (r *Recorder) pass() {
-	for _, s := range r.sinks {
+	if o := r.over; o != nil {
+		o.full <- r.pending
+		r.pending, r.from = <-o.empty, 0
+		return
+	}
+	if err := deliver(r.sinks, r.pending); err != nil {
+		r.fail(err)
+	}
+	r.pending, r.from = r.pending[:0], 0
+}
+
+// deliver tells each sink of the records, whatever the others make of them, and
+// returns the first error.
+func deliver(sinks []Sink, rs []Record) (first error) {
+	for _, s := range sinks {
 		if b, ok := s.(batchSink); ok {
-			if err := b.records(r.pending); err != nil {
-				r.fail(err)
+			if err := b.records(rs); err != nil && first == nil {
+				first = err
 			}
 			continue
 		}
-		for i := range r.pending {
-			if err := s.Record(&r.pending[i]); err != nil {
-				r.fail(err)
+		for i := range rs {
+			if err := s.Record(&rs[i]); err != nil && first == nil {
+				first = err
 			}
 		}
 	}
-	r.pending, r.from = r.pending[:0], 0
+	return first
 }
 
 // sort is a stable sort by card of the records of one End in linear time: one
@@ -216,5 +237,6 @@ func (r *Recorder) Close() error {
 		r.sort()
 	}
 	r.pass()
+	r.Stop()
 	return r.err
 }

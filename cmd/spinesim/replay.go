@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -97,7 +98,7 @@ func replayScenario(c *cobra.Command, f *scenarioFlags, out *replayOutput, check
 		return err
 	}
 	bar := newProgress(c, "replay "+sc.Name, int64(sc.Traffic.Packets)*int64(len(sc.Traffic.Ingress)))
-	r, err := sim.RunReplay(c.Context(), sc, sim.Options{Check: check, Progress: func(done, _ uint64) { bar.set(int64(done)) }})
+	r, err := sim.RunReplay(c.Context(), sc, sim.Options{Check: check, Overlap: runtime.GOMAXPROCS(0) > 1, Progress: func(done, _ uint64) { bar.set(int64(done)) }})
 	bar.end()
 	var cards *sim.StoppedError
 	if err != nil && !errors.As(err, &cards) {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -71,7 +72,7 @@ status is 1. A fault of an extension costs its packet, is listed, and is no fail
 			if err != nil {
 				return err
 			}
-			opt := sim.Options{Check: check, Stepping: stepping}
+			opt := sim.Options{Check: check, Stepping: stepping, Overlap: runtime.GOMAXPROCS(0) > 1}
 			var out *os.File
 			if wires != "" {
 				if err := checkOutput("--wires", wires); err != nil {
