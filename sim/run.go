@@ -303,7 +303,7 @@ const recordBatch = 64
 
 // overlapBatch is the same where it is another processor's cache that they go to:
 // enough that handing them over does not show. Chosen.
-const overlapBatch = 512
+const overlapBatch = 2048
 
 // busPeriod is one bus clock.
 func busPeriod(sc *Scenario) des.Time { return des.Time(float64(des.Second)/sc.Bus.Clock.Hz() + 0.5) }
