@@ -30,7 +30,8 @@ type Options struct {
 	Check bool
 	// Overlap lets measures, validator and Sinks work in a goroutine of their own,
 	// a little behind the simulation: sooner done where a processor is free for
-	// it, with the same results.
+	// it, with the same results. It is not done where Extensions are watched (see
+	// HangAfter).
 	Overlap bool
 	// Unmeasured leaves out the measures, for runs that only make a record.
 	Unmeasured bool
@@ -159,6 +160,11 @@ type Simulation struct {
 func New(sc *Scenario, opt Options) (*Simulation, error) {
 	if err := sc.Validate(); err != nil {
 		return nil, err
+	}
+	if opt.Extensions != nil && opt.HangAfter >= 0 {
+		// Such a run may be given up while it stands in an extension. Nobody
+		// else must be at work on its sinks then.
+		opt.Overlap = false
 	}
 	s := &Simulation{sc: sc, opt: opt}
 	var err error
