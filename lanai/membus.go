@@ -65,6 +65,8 @@ type MemoryBus struct {
 	tailWaits []uint8
 	serial    uint64 // of the last orbit made
 
+	late []change // of the E-bus's pace, that nobody has had to know of yet
+
 	dirty bool // the segment has to be made anew
 	batch int  // while positive, that waits for flush
 
@@ -352,8 +354,60 @@ func (m *MemoryBus) pass(d int64) {
 	m.state = state
 }
 
+// change is a pace of the E-bus from a cycle on.
+type change struct {
+	cycle int64
+	pace  uint8
+}
+
+// maxLate is how many changes are put off at most (chosen: those of some packets).
+const maxLate = 32
+
+// putsOff tells whether a change of the E-bus's pace can wait until somebody looks
+// at the bus: when it has nothing to time. The processor polls until it is told
+// otherwise, which is how it spends most of the time in which other masters and
+// the card's own DMA engine come and go, and no other engine is at work.
+func (m *MemoryBus) putsOff() bool {
+	p := m.card.CPU
+	return p.mode == modePolls && p.limit == Unbounded && !m.wire[Receive].active && !m.wire[Send].active &&
+		m.end == endless && !m.dirty && m.batch == 0 && len(m.late) < maxLate
+}
+
+// catchUp makes the changes that were put off.
+func (m *MemoryBus) catchUp() {
+	if len(m.late) == 0 {
+		return
+	}
+	for i := range m.late {
+		x := &m.late[i]
+		if i > 0 {
+			m.segment()
+		}
+		for x.cycle > m.at {
+			d := min(x.cycle-m.at, m.end)
+			m.card.CPU.advance(m.at + d)
+			if !m.orb.idle {
+				m.pass(d)
+			}
+			if m.at += d; m.at < x.cycle {
+				m.segment()
+			}
+		}
+		m.setPace(x.pace)
+	}
+	m.late = m.late[:0]
+	m.dirty = true
+	m.card.fail(m.flush())
+}
+
+// setPace makes the E-bus ask at a pace from the segment's start on.
+func (m *MemoryBus) setPace(pace uint8) {
+	m.state = m.state&^(paceBits[EBus]|phaseBits[EBus]) | uint64(pace)<<eBusPaceAt
+}
+
 // touch is called before a change at the present time, settle after it.
 func (m *MemoryBus) touch(now des.Time) {
+	m.catchUp()
 	m.card.CPU.Settle()
 	if c := m.clk.ceil(now); c > m.at {
 		m.advance(c)
@@ -416,6 +470,7 @@ func (m *MemoryBus) start(now des.Time, c Client, n int64) error {
 // left is how many words of engine c's stream have not been granted by the end
 // of the cycle in progress.
 func (m *MemoryBus) left(now des.Time, c Client) int64 {
+	m.catchUp()
 	var granted [numEngines]int64
 	m.addGranted(m.clk.ceil(now)-m.at, &granted)
 	return m.wire[c].left - granted[c]
@@ -423,12 +478,17 @@ func (m *MemoryBus) left(now des.Time, c Client) int64 {
 
 // setHost switches one source of E-bus accesses on or off.
 func (m *MemoryBus) setHost(now des.Time, src hostSource, on bool, num, den int32) error {
-	m.touch(now)
 	if !on {
 		num, den = 0, 1
 	}
 	m.host.num[src], m.host.den[src] = num, den
-	m.state = m.state&^(paceBits[EBus]|phaseBits[EBus]) | uint64(m.hostPace())<<eBusPaceAt
+	pace := m.hostPace()
+	if m.putsOff() {
+		m.late = append(m.late, change{m.clk.ceil(now), pace})
+		return nil
+	}
+	m.touch(now)
+	m.setPace(pace)
 	return m.settle()
 }
 
@@ -461,6 +521,7 @@ func (m *MemoryBus) hostPace() uint8 {
 		if len(m.arb.paces) == 256 {
 			// No index is left: forget the E-bus's paces, and the orbits,
 			// which name them.
+			m.catchUp()
 			m.arb.paces = m.arb.paces[:numEngines]
 			m.hostPaces = m.hostPaces[:0]
 			m.forget()
@@ -475,6 +536,7 @@ func (m *MemoryBus) hostPace() uint8 {
 // Granted is how many accesses each engine (E-bus, receive, send) has been
 // granted by the end of the cycle in progress.
 func (m *MemoryBus) Granted() [3]int64 {
+	m.catchUp()
 	n := m.granted
 	m.addGranted(m.clk.ceil(m.engine.Now())-m.at, &n)
 	return n

@@ -165,6 +165,7 @@ func (p *Processor) PollsEnded() int64 {
 	if p.mode != modePolls {
 		return p.done
 	}
+	p.mem.catchUp()
 	y := p.mem.clk.floor(p.engine.Now())
 	switch {
 	case y <= p.start:
@@ -186,6 +187,7 @@ func (p *Processor) Stall() int64 {
 	if p.mode != modePolls {
 		return p.stall
 	}
+	p.mem.catchUp()
 	y := max(p.mem.clk.ceil(p.engine.Now()), p.start)
 	done, e := p.done, p.elapsed
 	if y > p.base {
@@ -201,7 +203,7 @@ func (p *Processor) LimitPolls(n int64) error {
 	if p.mode != modePolls {
 		return fmt.Errorf("lanai: %s: limit of polls at %v: %w", p.name, p.engine.Now(), ErrNoPolls)
 	}
-	if least := p.PollsEnded() + 1; n < least {
+	if least := p.PollsEnded() + 1; n < least { // which has caught up with the bus
 		return fmt.Errorf("lanai: %s: limit of %d polls at %v, %d have begun: %w", p.name, n, p.engine.Now(), least, ErrDemand)
 	}
 	p.limit = n
