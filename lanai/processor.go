@@ -226,6 +226,22 @@ func (p *Processor) follow(y int64) progress {
 	if m.orb.idle && to <= m.body {
 		return p.followIdle(x, to)
 	}
+	if to <= m.body || x >= m.body {
+		return p.followCourse(x, to)
+	}
+	// Behind the orbit comes the tail.
+	r := p.followCourse(x, m.body)
+	if r.polls < p.limit-p.done {
+		from := m.body
+		m.follow(p.w, &from, to, &r)
+	}
+	return r
+}
+
+// followCourse is follow from offset x to offset to, by a course where one is
+// known.
+func (p *Processor) followCourse(x, to int64) progress {
+	m := p.mem
 	left := p.limit - p.done
 	if to > m.body || to > maxCourse || p.w.a > maxCourse || p.elapsed > maxCourse || left <= 0 {
 		return p.followOn(x, to)
