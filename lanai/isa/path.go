@@ -72,12 +72,13 @@ const (
 
 // recorder makes a path of what step executes.
 type recorder struct {
-	on   bool
-	head uint32
-	try  int32
-	uses uint32
-	ops  []pathOp
-	at   []place
+	on    bool
+	head  uint32
+	epoch uint32 // at the beginning
+	try   int32
+	uses  uint32
+	ops   []pathOp
+	at    []place
 
 	// What is recorded lies together.
 	paths   []path
@@ -208,7 +209,7 @@ func (c *CPU) confirm(t *path) bool {
 
 // begin makes the recorder follow from here.
 func (r *recorder) begin(c *CPU) {
-	r.on, r.head = true, c.p0
+	r.on, r.head, r.epoch = true, c.p0, c.epoch
 	r.ops, r.at = r.ops[:0], append(r.at[:0], c.place(&place{}))
 }
 
@@ -328,13 +329,16 @@ func (r *recorder) end(c *CPU) {
 	t := &r.paths[0]
 	r.paths = r.paths[1:]
 	*t = path{
-		epoch: c.epoch, try: r.try, uses: r.uses, last: r.at[n],
+		epoch: r.epoch, try: r.try, uses: r.uses, last: r.at[n],
 		ops: cut(&r.opSlab, n), at: cut(&r.atSlab, n+1), traces: cut(&r.traces, n+traceChunk),
 	}
 	copy(t.ops, r.ops)
 	copy(t.at, r.at)
 	for i := range t.ops {
 		t.traces[i] = t.ops[i].second
+	}
+	if c.epoch != r.epoch {
+		t.epoch = 0 // code was written on the way, perhaps that of the path itself
 	}
 	t.memo = r.study(t)
 	c.pages[r.head>>pageShift].paths[r.head/wordSize%pageWords] = t
