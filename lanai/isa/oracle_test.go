@@ -591,7 +591,7 @@ func (n *tally) againstOracle(t *testing.T, seed uint64, code []byte) {
 		}
 		var fault *isa.Fault
 		if errors.As(err, &fault) {
-			if ahead && fault.Access == "fetch" && fault.Cycle == to && o.fault == nil {
+			if fault.Access == "fetch" && fault.Cycle == to && o.fault == nil {
 				o.pass(0) // meets it as it begins
 			}
 			if o.fault == nil || !errors.Is(fault.Err, o.fault) || fault.PC != o.queue[0] || fault.Cycle != o.cycle {
