@@ -158,13 +158,12 @@ func (c *CPU) renew() {
 	c.epoch = c.epochs
 }
 
-// rewritten tells that the word around addr changes.
+// rewritten tells that the word around addr changes. What was ever decoded there
+// may be part of a path that holds now, whether or not it was looked at since the
+// epoch began.
 func (c *CPU) rewritten(addr uint32) {
-	if p := c.pages[addr>>pageShift]; p != nil {
-		if e := &p.epochs[addr>>granuleShift%uint32(len(p.epochs))]; *e != 0 {
-			*e = 0
-			c.renew() // paths may lead over it
-		}
+	if p := c.pages[addr>>pageShift]; p != nil && p.epochs[addr>>granuleShift%uint32(len(p.epochs))] != 0 {
+		c.renew()
 	}
 }
 
