@@ -482,28 +482,40 @@ func (m *MemoryBus) setHost(now des.Time, src hostSource, on bool, num, den int3
 		num, den = 0, 1
 	}
 	m.host.num[src], m.host.den[src] = num, den
-	pace := m.hostPace()
-	if m.putsOff() {
+	pace, known := m.hostPace()
+	if known && m.putsOff() {
 		m.late = append(m.late, change{m.clk.ceil(now), pace})
 		return nil
 	}
 	m.touch(now)
+	if !known {
+		// Not before the bus is brought up to now by the paces that there are:
+		// they may have to make room.
+		pace = m.newHostPace()
+	}
 	m.setPace(pace)
 	return m.settle()
 }
 
-// hostPace finds the index of the pace that the E-bus's sources add up to.
-func (m *MemoryBus) hostPace() uint8 {
+// hostPace finds the index of the pace that the E-bus's sources add up to, if it
+// has one.
+func (m *MemoryBus) hostPace() (index uint8, known bool) {
 	h := &m.host
 	if h.num[asInitiator] <= 0 && h.num[asTarget] <= 0 {
-		return 0
+		return 0, true
 	}
 	for i := range m.hostPaces {
 		p := &m.hostPaces[i]
 		if p.num[0] == h.num[0] && p.num[1] == h.num[1] && p.den[0] == h.den[0] && p.den[1] == h.den[1] {
-			return p.index
+			return p.index, true
 		}
 	}
+	return 0, false
+}
+
+// newHostPace gives the pace that the E-bus's sources add up to an index.
+func (m *MemoryBus) newHostPace() uint8 {
+	h := &m.host
 	sum := new(big.Rat)
 	for i, num := range h.num {
 		if num > 0 {
@@ -521,7 +533,6 @@ func (m *MemoryBus) hostPace() uint8 {
 		if len(m.arb.paces) == 256 {
 			// No index is left: forget the E-bus's paces, and the orbits,
 			// which name them.
-			m.catchUp()
 			m.arb.paces = m.arb.paces[:numEngines]
 			m.hostPaces = m.hostPaces[:0]
 			m.forget()

@@ -473,3 +473,44 @@ func TestMemoryBusAgainstCycleByCycle(t *testing.T) {
 		}
 	}
 }
+
+// TestManyPacesAgainstCycleByCycle has more paces of the E-bus than there are
+// names for, while the processor only polls, is looked at now and then, and runs
+// boxes in between.
+func TestManyPacesAgainstCycleByCycle(t *testing.T) {
+	for seed := range uint64(40) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		sc := &scenario{Spec: Lanai4(), End: 12_000}
+		sc.Spec.SRAMBytes = 4096
+		clk, err := des.NewClock(sc.Spec.Clock, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		paces := map[[2]int32]bool{}
+		for c := int64(0); c < sc.End-10; c += 1 + r.Int64N(15) {
+			ev := scriptEvent{At: clk.Edge(c) + 1 + des.Time(r.Int64N(20_000)), Kind: scriptHost, Source: hostSource(r.IntN(2))}
+			ev.On, ev.Num, ev.Den = r.IntN(3) > 0, 1, 1+r.Int32N(500)
+			paces[[2]int32{ev.Num, ev.Den}] = true
+			switch r.IntN(8) {
+			case 0:
+				ev.Kind, ev.More = scriptLimit, 1+r.Int64N(4)
+			case 1:
+				ev.Kind, ev.Client, ev.Words = scriptStart, Receive+Client(r.IntN(2)), 1+r.Int64N(60)
+			}
+			sc.Events = append(sc.Events, ev)
+		}
+		for i := range 2000 {
+			it := scriptItem{Polls: i%2 == 0, D: Demand{Cycles: 12, Accesses: 7}, N: Unbounded}
+			if !it.Polls {
+				it.D, it.N = Demand{Cycles: 1 + r.Int32N(60), Accesses: 1}, 1
+			}
+			sc.Items = append(sc.Items, it)
+		}
+		if len(paces) < 300 {
+			t.Fatalf("%d paces: no test", len(paces))
+		}
+		if err := checkScenario(sc, des.Options{}); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+	}
+}
