@@ -61,15 +61,13 @@ func (r *recorder) study(t *path) *memo {
 				return nil
 			}
 			usesFlags = u.cond > uint8(Never)
-		case xIfZero, xUnlessZero:
-			usesFlags = true
 		case xAddC, xSubB, xAddCF, xSubBF, xSelect, xSetCond:
 			usesFlags = true
-		case xLoad, xLoadWord, xSteady, xStore, xStoreWord:
+		case xLoad, xSteady, xStore:
 			if u.size != wordSize {
 				return nil
 			}
-			if u.isStore() {
+			if u.x == xStore {
 				reads(u.rd)
 			}
 			if u.how&hWrite != 0 {
@@ -89,7 +87,7 @@ func (r *recorder) study(t *path) *memo {
 		} else if u.x >= xAddF && u.x <= xShiftAF {
 			flagged = true
 		}
-		if !u.isStore() && (u.x < xGuard || u.x > xUnlessZero) {
+		if u.x != xStore && u.x != xGuard {
 			out |= 1 << u.rd
 		}
 	}
@@ -100,8 +98,8 @@ func (r *recorder) study(t *path) *memo {
 	m := &r.memos[0]
 	r.memos = r.memos[1:]
 	*m = memo{
-		flags: flagged, access: cut(&r.indexes, n), stores: cut(&r.cells, n)[:0],
-		cells: cut(&r.cells, mathbits.OnesCount64(in)+mathbits.OnesCount64(out)+n)[:0],
+		flags: flagged, access: takeOff(&r.indexes, n), stores: takeOff(&r.cells, n)[:0],
+		cells: takeOff(&r.cells, mathbits.OnesCount64(in)+mathbits.OnesCount64(out)+n)[:0],
 	}
 	copy(m.access, access[:n])
 	for _, set := range [...]uint64{in, out} {
@@ -213,7 +211,7 @@ func (c *CPU) remember(t *path) {
 	m.cells, m.stores = m.cells[:m.out], m.stores[:0]
 	for _, k := range m.access {
 		x := c.touched[k&(longestPath-1)]
-		if t.ops[k].isStore() {
+		if t.ops[k].x == xStore {
 			if c.rights[x.addr>>granuleShift]&Execute != 0 {
 				return
 			}

@@ -32,8 +32,6 @@ type pathOp struct {
 	_          [3]uint8
 }
 
-func (u *pathOp) isStore() bool { return u.x == xStore || u.x == xStoreWord }
-
 // place is how things stand before an instruction of a path.
 type place struct {
 	p0, p1, p2 uint32
@@ -93,8 +91,8 @@ type recorder struct {
 // slabOf is how many elements a slab has (chosen).
 const slabOf = 1 << 11
 
-// cut takes n elements off a slab, or off a new one.
-func cut[T any](slab *[]T, n int) []T {
+// takeOff takes n elements off a slab, or off a new one.
+func takeOff[T any](slab *[]T, n int) []T {
 	if len(*slab) < n {
 		*slab = make([]T, max(slabOf, n))
 	}
@@ -256,13 +254,8 @@ func (r *recorder) took(c *CPU, u *op) {
 	switch u.x {
 	case xLoad, xStore:
 		next.accesses++
-		switch plain := u.size == wordSize && u.how&hPost == 0; {
-		case c.x.steady:
+		if c.x.steady {
 			o.x = xSteady
-		case plain && u.x == xLoad && u.how&hWrite == 0:
-			o.x = xLoadWord
-		case plain && u.x == xStore:
-			o.x = xStoreWord
 		}
 	case xBranch:
 		w.target = u.imm
@@ -280,14 +273,9 @@ func (r *recorder) took(c *CPU, u *op) {
 		case !w.taken:
 			o.cond ^= 1 // conditions come in pairs
 		}
-		switch o.x = xGuard; {
-		case o.how != 0:
-		case u.how&hCond == 0:
+		o.x = xGuard
+		if u.how&hCond == 0 && o.how == 0 {
 			o.x = xNop
-		case Cond(o.cond) == Equal:
-			o.x = xIfZero
-		case Cond(o.cond) == NotEqual:
-			o.x = xUnlessZero
 		}
 	}
 	switch {
@@ -330,7 +318,7 @@ func (r *recorder) end(c *CPU) {
 	r.paths = r.paths[1:]
 	*t = path{
 		epoch: r.epoch, try: r.try, uses: r.uses, last: r.at[n],
-		ops: cut(&r.opSlab, n), at: cut(&r.atSlab, n+1), traces: cut(&r.traces, n+traceChunk),
+		ops: takeOff(&r.opSlab, n), at: takeOff(&r.atSlab, n+1), traces: takeOff(&r.traces, n+traceChunk),
 	}
 	copy(t.ops, r.ops)
 	copy(t.at, r.at)
@@ -455,20 +443,6 @@ way:
 				v = 1
 			}
 			r[u.rd&63] = v
-		case xIfZero:
-			if c.nz != 0 {
-				left = true
-				k++
-				cycle = end
-				break way
-			}
-		case xUnlessZero:
-			if c.nz == 0 {
-				left = true
-				k++
-				cycle = end
-				break way
-			}
 		case xGuard:
 			if !holds(u.cond, c.nz, c.cf, c.vf) {
 				left = true
@@ -512,35 +486,6 @@ way:
 				r[target(u.ra)&63] = back
 			}
 			r[u.rd&63] = v
-		case xLoadWord:
-			addr := r[u.ra&63] + (r[u.rb&63] | u.imm)
-			g := addr >> granuleShift
-			if int(g) >= len(c.rights) || c.rights[g]&Read == 0 || addr&(wordSize-1) != 0 {
-				break way
-			}
-			v := binary.BigEndian.Uint32(c.mem[addr:])
-			c.touched[k&(longestPath-1)] = word{addr, v}
-			r[u.rd&63] = v
-		case xStoreWord:
-			addr := r[u.ra&63] + (r[u.rb&63] | u.imm)
-			g := addr >> granuleShift
-			if int(g) >= len(c.rights) || c.rights[g]&(Write|Execute) != Write || addr&(wordSize-1) != 0 {
-				break way
-			}
-			if a := &c.ahead; a.on || c.loop.armed {
-				i := len(a.log)
-				if i >= cap(a.log) || i >= maxChanges-1 {
-					break way
-				}
-				a.log = a.log[:i+1]
-				a.log[i] = change{addr, binary.BigEndian.Uint32(c.mem[addr:])}
-			}
-			v := r[u.rd&63]
-			binary.BigEndian.PutUint32(c.mem[addr:], v)
-			c.touched[k&(longestPath-1)] = word{addr, v}
-			if u.how&hWrite != 0 {
-				r[target(u.ra)&63] = addr
-			}
 		case xSteady:
 			at = r[u.ra&63] + (r[u.rb&63] | u.imm)
 			break way

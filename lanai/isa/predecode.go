@@ -31,12 +31,8 @@ const (
 	xCount // population, leading and trailing zeros
 	xSetCond
 	xBranch
-	xGuard      // in a path: a branch that goes the way it went, or leaves the path
-	xIfZero     // such a branch, on Z
-	xUnlessZero // likewise
-	xSteady     // in a path: a load of a word from a device that need not wait
-	xLoadWord   // in a path: of a word of memory, from base and offset
-	xStoreWord  // in a path: likewise
+	xGuard  // in a path: a branch that goes the way it went, or leaves the path
+	xSteady // in a path: a load of a word from a device that need not wait
 	xLoad
 	xStore
 )
