@@ -19,6 +19,9 @@ var ErrHang = errors.New("the extension does not return, and charges nothing")
 // microseconds).
 const defaultHang = 10 * time.Second
 
+// watches tells whether calls of extensions are watched.
+func (o *Options) watches() bool { return o.Extensions != nil && o.HangAfter >= 0 }
+
 // watched runs the simulation in a goroutine of its own, and watches the calls
 // of extensions.
 func (s *Simulation) watched(ctx context.Context) (*Result, error) {

@@ -161,7 +161,7 @@ func New(sc *Scenario, opt Options) (*Simulation, error) {
 	if err := sc.Validate(); err != nil {
 		return nil, err
 	}
-	if opt.Extensions != nil && opt.HangAfter >= 0 {
+	if opt.watches() {
 		// Such a run may be given up while it stands in an extension. Nobody
 		// else must be at work on its sinks then.
 		opt.Overlap = false
@@ -669,7 +669,7 @@ const slice = 20 * des.Millisecond
 // run in which cards have stopped goes on to its end without them: its result is
 // whole, and returned beside a *StoppedError.
 func (s *Simulation) Run(ctx context.Context) (*Result, error) {
-	if s.opt.Extensions != nil && s.opt.HangAfter >= 0 {
+	if s.opt.watches() {
 		return s.watched(ctx)
 	}
 	return s.run(ctx)

@@ -352,7 +352,7 @@ func (x *executed) closeRun(now des.Time) *traces.Record {
 		x.runOfDispatcher(0)
 	case !x.polling:
 		return nil
-	case x.polling: // polls are of unequal lengths, so the one in progress counts for what it took
+	default: // polls are of unequal lengths, so the one in progress counts for what it took
 		if x.scanned {
 			n, _, _ := x.fw.CPU.Scanned()
 			x.rt.runPolls += n
