@@ -37,8 +37,8 @@ type parquetRow struct {
 // (duration needs the end) stands behind it.
 type parquetColumn struct {
 	name, unit, about string
-	take              func(rs []Record, to *parquetBlock)
-	names             func(uint8) string // what a value names; nil: it is a number
+	get               func(*Record) (v uint64, some bool) // some false: NULL
+	names             func(uint8) string                  // what a value names; nil: it is a number
 	set               func(p *parquetParser, r *Record, v parquet.Value) error
 }
 
@@ -69,174 +69,88 @@ func valueName(n uint8, known int, name string) string {
 	return strconv.Itoa(int(n))
 }
 
-// Each column's values are taken in a loop of its own, with nothing called.
 var parquetColumns = []parquetColumn{
 	{"kind", "", "what the row tells of",
-		func(rs []Record, to *parquetBlock) {
-			for i := range rs[:min(len(rs), parquetBlockRows)] {
-				r := &rs[i]
-				to.value[i] = uint64(r.Kind)
-			}
-		},
+		func(r *Record) (uint64, bool) { return uint64(r.Kind), true },
 		func(n uint8) string { return valueName(n, NumKinds, Kind(n).String()) },
 		func(p *parquetParser, r *Record, v parquet.Value) (err error) {
 			r.Kind, err = valueNamed(p.names.kinds, "kind", v.ByteArray())
 			return err
 		}},
 	{"event", "", "handler, transfer, engine run or level",
-		func(rs []Record, to *parquetBlock) {
-			for i := range rs[:min(len(rs), parquetBlockRows)] {
-				r := &rs[i]
-				to.value[i], to.some[i] = uint64(r.Event), one(r.Event != NoEvent)
-			}
-		},
+		func(r *Record) (uint64, bool) { return uint64(r.Event), r.Event != NoEvent },
 		func(n uint8) string { return valueName(n, NumEvents, Event(n).String()) },
 		func(p *parquetParser, r *Record, v parquet.Value) (err error) {
 			r.Event, err = valueNamed(p.names.events, "event", v.ByteArray())
 			return err
 		}},
 	{"card", "", "number of the card; 254 is the host, 255 none",
-		func(rs []Record, to *parquetBlock) {
-			for i := range rs[:min(len(rs), parquetBlockRows)] {
-				r := &rs[i]
-				to.value[i] = uint64(r.Card)
-			}
-		},
+		func(r *Record) (uint64, bool) { return uint64(r.Card), true },
 		nil,
 		func(_ *parquetParser, r *Record, v parquet.Value) error { return setUint8(&r.Card, v) }},
 	{"peer", "", "number of the other card",
-		func(rs []Record, to *parquetBlock) {
-			for i := range rs[:min(len(rs), parquetBlockRows)] {
-				r := &rs[i]
-				to.value[i], to.some[i] = uint64(r.Peer), one(r.Peer != NoCard)
-			}
-		},
+		func(r *Record) (uint64, bool) { return uint64(r.Peer), r.Peer != NoCard },
 		nil,
 		func(_ *parquetParser, r *Record, v parquet.Value) error { return setUint8(&r.Peer, v) }},
 	{"queue", "", "queue of the card's dispatcher",
-		func(rs []Record, to *parquetBlock) {
-			for i := range rs[:min(len(rs), parquetBlockRows)] {
-				r := &rs[i]
-				to.value[i], to.some[i] = uint64(r.Queue), one(r.Queue != NoQueue)
-			}
-		},
+		func(r *Record) (uint64, bool) { return uint64(r.Queue), r.Queue != NoQueue },
 		nil,
 		func(_ *parquetParser, r *Record, v parquet.Value) error { return setUint8(&r.Queue, v) }},
 	{"packet", "", "number of the packet, from 1",
-		func(rs []Record, to *parquetBlock) {
-			for i := range rs[:min(len(rs), parquetBlockRows)] {
-				r := &rs[i]
-				to.value[i], to.some[i] = r.Packet, one(r.Packet != 0)
-			}
-		},
+		func(r *Record) (uint64, bool) { return r.Packet, r.Packet != 0 },
 		nil,
 		func(_ *parquetParser, r *Record, v parquet.Value) error { r.Packet = v.Uint64(); return nil }},
 	{"end_ps", "ps", "when it ended",
-		func(rs []Record, to *parquetBlock) {
-			for i := range rs[:min(len(rs), parquetBlockRows)] {
-				r := &rs[i]
-				to.value[i] = uint64(r.End)
-			}
-		},
+		func(r *Record) (uint64, bool) { return uint64(r.End), true },
 		nil,
 		func(_ *parquetParser, r *Record, v parquet.Value) error { r.End = des.Time(v.Int64()); return nil }},
 	{"duration_ps", "ps", "how long it took: it began at end_ps - duration_ps",
-		func(rs []Record, to *parquetBlock) {
-			for i := range rs[:min(len(rs), parquetBlockRows)] {
-				r := &rs[i]
-				to.value[i] = uint64(r.End - r.Start)
-			}
-		},
+		func(r *Record) (uint64, bool) { return uint64(r.End - r.Start), true },
 		nil,
 		func(_ *parquetParser, r *Record, v parquet.Value) error {
 			r.Start = r.End - des.Time(v.Int64())
 			return nil
 		}},
 	{"waited_ps", "ps", "how long it was ready before it began",
-		func(rs []Record, to *parquetBlock) {
-			for i := range rs[:min(len(rs), parquetBlockRows)] {
-				r := &rs[i]
-				to.value[i], to.some[i] = uint64(r.Start-r.Ready), one(r.Ready != 0)
-			}
-		},
+		func(r *Record) (uint64, bool) { return uint64(r.Start - r.Ready), r.Ready != 0 },
 		nil,
 		func(_ *parquetParser, r *Record, v parquet.Value) error {
 			r.Ready = r.Start - des.Time(v.Int64())
 			return nil
 		}},
 	{"id", "", "name of the record: card * 2^48 + number on the card",
-		func(rs []Record, to *parquetBlock) {
-			for i := range rs[:min(len(rs), parquetBlockRows)] {
-				r := &rs[i]
-				to.value[i], to.some[i] = uint64(r.ID), one(r.ID != 0)
-			}
-		},
+		func(r *Record) (uint64, bool) { return uint64(r.ID), r.ID != 0 },
 		nil,
 		func(_ *parquetParser, r *Record, v parquet.Value) error { r.ID = ID(v.Uint64()); return nil }},
 	{"cause", "", "id of the record that caused it",
-		func(rs []Record, to *parquetBlock) {
-			for i := range rs[:min(len(rs), parquetBlockRows)] {
-				r := &rs[i]
-				to.value[i], to.some[i] = uint64(r.Cause), one(r.Cause != 0)
-			}
-		},
+		func(r *Record) (uint64, bool) { return uint64(r.Cause), r.Cause != 0 },
 		nil,
 		func(_ *parquetParser, r *Record, v parquet.Value) error { r.Cause = ID(v.Uint64()); return nil }},
 	{"bytes", "B", "length of what was moved",
-		func(rs []Record, to *parquetBlock) {
-			for i := range rs[:min(len(rs), parquetBlockRows)] {
-				r := &rs[i]
-				to.value[i], to.some[i] = uint64(r.Bytes), one(r.Bytes != 0)
-			}
-		},
+		func(r *Record) (uint64, bool) { return uint64(r.Bytes), r.Bytes != 0 },
 		nil,
 		func(_ *parquetParser, r *Record, v parquet.Value) error { r.Bytes = v.Uint32(); return nil }},
 	{"count", "", "number of polls, or the level",
-		func(rs []Record, to *parquetBlock) {
-			for i := range rs[:min(len(rs), parquetBlockRows)] {
-				r := &rs[i]
-				to.value[i] = uint64(r.Count)
-			}
-		},
+		func(r *Record) (uint64, bool) { return uint64(r.Count), true },
 		nil,
 		func(_ *parquetParser, r *Record, v parquet.Value) error { r.Count = v.Uint32(); return nil }},
 	{"cycles", "clocks", "uncontended processor cycles; bus clocks held for a transfer",
-		func(rs []Record, to *parquetBlock) {
-			for i := range rs[:min(len(rs), parquetBlockRows)] {
-				r := &rs[i]
-				to.value[i], to.some[i] = r.Cycles, one(r.Cycles != 0)
-			}
-		},
+		func(r *Record) (uint64, bool) { return r.Cycles, r.Cycles != 0 },
 		nil,
 		func(_ *parquetParser, r *Record, v parquet.Value) error { r.Cycles = v.Uint64(); return nil }},
 	{"stall_cycles", "clocks", "lost to the memory bus; to bus waits for a transfer",
-		func(rs []Record, to *parquetBlock) {
-			for i := range rs[:min(len(rs), parquetBlockRows)] {
-				r := &rs[i]
-				to.value[i], to.some[i] = uint64(r.Stall), one(r.Stall != 0)
-			}
-		},
+		func(r *Record) (uint64, bool) { return uint64(r.Stall), r.Stall != 0 },
 		nil,
 		func(_ *parquetParser, r *Record, v parquet.Value) error { r.Stall = v.Uint32(); return nil }},
 	{"reason", "", "why a packet waited or was dropped",
-		func(rs []Record, to *parquetBlock) {
-			for i := range rs[:min(len(rs), parquetBlockRows)] {
-				r := &rs[i]
-				to.value[i], to.some[i] = uint64(r.Reason), one(r.Reason != ReasonNone)
-			}
-		},
+		func(r *Record) (uint64, bool) { return uint64(r.Reason), r.Reason != ReasonNone },
 		func(n uint8) string { return valueName(n, NumReasons, Reason(n).String()) },
 		func(p *parquetParser, r *Record, v parquet.Value) (err error) {
 			r.Reason, err = valueNamed(p.names.reasons, "reason", v.ByteArray())
 			return err
 		}},
 	{"verdict", "", "how a packet left",
-		func(rs []Record, to *parquetBlock) {
-			for i := range rs[:min(len(rs), parquetBlockRows)] {
-				r := &rs[i]
-				to.value[i], to.some[i] = uint64(r.Verdict), one(r.Verdict != VerdictNone)
-			}
-		},
+		func(r *Record) (uint64, bool) { return uint64(r.Verdict), r.Verdict != VerdictNone },
 		func(n uint8) string { return valueName(n, NumVerdicts, Verdict(n).String()) },
 		func(p *parquetParser, r *Record, v parquet.Value) (err error) {
 			r.Verdict, err = valueNamed(p.names.verdicts, "verdict", v.ByteArray())

@@ -77,8 +77,11 @@ func (c *parquetChunk) reset(rows int) {
 
 // add takes the column's values from some records, at most parquetBlockRows.
 func (c *parquetChunk) add(rs []Record, b *parquetBlock) {
-	c.take(rs, b)
 	n := len(rs)
+	for i := range rs[:min(n, parquetBlockRows)] {
+		v, some := c.get(&rs[i])
+		b.value[i], b.some[i] = v, one(some)
+	}
 	if c.optional {
 		c.levels = append(c.levels, b.some[:n]...)
 		n = b.squeeze(n)
