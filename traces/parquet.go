@@ -46,8 +46,7 @@ type parquetColumn struct {
 // stay in a processor's first cache for all columns).
 const parquetBlockRows = 256
 
-// parquetBlock is one column of some records. Columns that have no NULL leave
-// some alone.
+// parquetBlock is one column of some records.
 type parquetBlock struct {
 	value [parquetBlockRows]uint64
 	some  [parquetBlockRows]uint8 // 1: the value says something, 0: NULL
