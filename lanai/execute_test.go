@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"spinesim/sim/testenv"
+
 	"github.com/google/go-cmp/cmp"
 
 	"spinesim/lanai"
@@ -205,10 +207,7 @@ func (s sampled) Window(cycle int64) isa.Window {
 // random, and again on a bare processor with what was seen to be free in each
 // cycle: every call ends in the same cycle, with the same memory.
 func TestExecutionMeetsTheBus(t *testing.T) {
-	seeds := uint64(12)
-	if testing.Short() {
-		seeds = 3
-	}
+	seeds := uint64(testenv.Size(3, 12))
 	var waits int64
 	for seed := range seeds {
 		g := newRig(t, seed)

@@ -7,6 +7,8 @@ import (
 	"sort"
 	"testing"
 
+	"spinesim/sim/testenv"
+
 	"github.com/google/go-cmp/cmp"
 
 	"spinesim/pci"
@@ -456,10 +458,7 @@ func checkScenario(sc *scenario, o des.Options) error {
 }
 
 func TestMemoryBusAgainstCycleByCycle(t *testing.T) {
-	n := 12_000
-	if testing.Short() {
-		n = 2_000
-	}
+	n := testenv.Size(2_000, 12_000)
 	for seed := range n {
 		sc := randomScenario(rand.New(rand.NewPCG(uint64(seed), 7)))
 		// Every third one with the events of one instant in random order,

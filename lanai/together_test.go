@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 
+	"spinesim/sim/testenv"
+
 	"github.com/google/go-cmp/cmp"
 
 	"spinesim/lanai"
@@ -396,8 +398,5 @@ func TestRunningAhead(t *testing.T) {
 }
 
 func scenesOf(t *testing.T) uint64 {
-	if testing.Short() {
-		return 30
-	}
-	return 150
+	return uint64(testenv.Size(30, 150))
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"spinesim/sim/testenv"
+
 	"spinesim/sim/des"
 	"spinesim/traces"
 
@@ -307,10 +309,7 @@ func (s *seeded) Fatalf(format string, a ...any) {
 // TestAgainstClockByClock holds the closed form to the machine of
 // oracle_test.go: every burst, outcome, stream and account, to the clock.
 func TestAgainstClockByClock(t *testing.T) {
-	n := 10_000
-	if testing.Short() {
-		n = 1_000
-	}
+	n := testenv.Size(1_000, 10_000)
 	var clocks int64
 	ends := make([]int, numBurstEnds)
 	for seed := range n {

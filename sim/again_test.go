@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"spinesim/sim/testenv"
+
 	"github.com/google/go-cmp/cmp"
 
 	"spinesim/sim/des"
@@ -200,9 +202,7 @@ func TestAgainByHand(t *testing.T) {
 
 // TestAgainMemory: a longer record takes no more memory.
 func TestAgainMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs 60,000 packets four times")
-	}
+	testenv.NeedLong(t)
 	peak := func(packets string) uint64 {
 		path, _ := recordTo(t, "r.rec", mustLoad(t, "fig6.4", "traffic.packets="+packets), nil)
 		runtime.GC()

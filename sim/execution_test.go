@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 
+	"spinesim/sim/testenv"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/gopacket/gopacket/pcapgo"
 
@@ -462,12 +464,7 @@ func TestExtensionMarks(t *testing.T) {
 
 // TestTestExtensions: the objects in testdata are what their sources compile to.
 func TestTestExtensions(t *testing.T) {
-	if _, err := (firmware.Compiler{}).Find(); err != nil {
-		if os.Getenv("SPINESIM_REQUIRE_CLIENTS") == "1" {
-			t.Fatal(err)
-		}
-		t.Skip("clang is not installed")
-	}
+	testenv.Client(t, "clang")
 	for _, name := range []string{"misdeeds", "homeless"} {
 		out := filepath.Join(t.TempDir(), name+".o")
 		if err := firmware.Build(context.Background(), firmware.Compiler{}, "testdata/extensions/"+name+".c", out); err != nil {
@@ -492,10 +489,7 @@ func TestTestExtensions(t *testing.T) {
 // with an extension that breaks rules: every invariant holds, and packets that
 // two of them took in end alike in both.
 func TestExecutionRandom(t *testing.T) {
-	machines := 40
-	if testing.Short() {
-		machines = 5
-	}
+	machines := testenv.Size(5, 40)
 	for seed := range uint64(machines) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"spinesim/sim/testenv"
+
 	"spinesim/traces"
 )
 
@@ -27,9 +29,7 @@ func threadTime(t *testing.T) time.Duration {
 // slower. What is compared is the time on the processor, not on the wall, and
 // of several runs in turn the least: other load on the machine can only add.
 func TestRecordingCost(t *testing.T) {
-	if testing.Short() {
-		t.Skip("times 18 runs")
-	}
+	testenv.NeedLong(t)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	const packets, rounds, most = "traffic.packets=8000", 9, 1.4

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"spinesim/sim/testenv"
+
 	"spinesim/lanai"
 	"spinesim/spine"
 	"spinesim/spine/schedule"
@@ -216,10 +218,7 @@ func careless(rng *rand.Rand, p *schedule.Plan) {
 // background slots, whatever of those by hand passes the check, and some that
 // nobody has checked.
 func TestStaticStress(t *testing.T) {
-	machines := 250
-	if testing.Short() {
-		machines = 50
-	}
+	machines := testenv.Size(50, 250)
 	for n := range machines {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()

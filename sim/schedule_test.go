@@ -3,11 +3,14 @@ package sim
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"spinesim/sim/testenv"
 
 	"spinesim/sim/des"
 	"spinesim/spine"
@@ -17,10 +20,7 @@ import (
 // TestStaticHolds: 100,000 packets under a source that never pauses, with every
 // invariant checked; the gap is the one that the schedule predicts.
 func TestStaticHolds(t *testing.T) {
-	packets := "traffic.packets=100000"
-	if testing.Short() {
-		packets = "traffic.packets=5000"
-	}
+	packets := fmt.Sprintf("traffic.packets=%d", testenv.Size(5000, 100_000))
 	sc := mustLoad(t, "fig6.4", packets, "traffic.arrivals.process=saturating", "policy=static")
 	m, flows, err := ScheduleModel(sc)
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"spinesim/sim/testenv"
+
 	"spinesim/spine"
 )
 
@@ -13,10 +15,7 @@ import (
 // and skip loops leaves the same record as one whose processors execute every
 // instruction by itself.
 func TestPathsChangeNothing(t *testing.T) {
-	rounds := 24
-	if testing.Short() {
-		rounds = 6
-	}
+	rounds := testenv.Size(6, 24)
 	for seed := range uint64(rounds) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		pick := func(s ...string) string { return s[r.IntN(len(s))] }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"spinesim/sim/testenv"
+
 	"spinesim/lanai"
 	"spinesim/lanai/isa"
 	"spinesim/sim/des"
@@ -317,10 +319,7 @@ func TestCardStopsUntil(t *testing.T) {
 // the simulation neither fails nor breaks an invariant: cards stop, or they do
 // something else than they should.
 func TestDisorder(t *testing.T) {
-	n := 120
-	if testing.Short() {
-		n = 30
-	}
+	n := testenv.Size(30, 120)
 	stops, kinds := 0, map[string]int{}
 	var seeds []uint64
 	for i := range uint64(n) {

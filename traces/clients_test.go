@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"spinesim/sim/testenv"
+
 	"github.com/google/pprof/profile"
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -21,20 +23,6 @@ import (
 
 	"spinesim/sim/des"
 )
-
-// client finds a program that these tests want as a witness.
-func client(t *testing.T, name string) string {
-	t.Helper()
-	path, err := exec.LookPath(name)
-	if err == nil {
-		return path
-	}
-	if os.Getenv("SPINESIM_REQUIRE_CLIENTS") == "1" {
-		t.Fatalf("client program %s is missing", name)
-	}
-	t.Skipf("client program %s is missing", name)
-	return ""
-}
 
 func runClient(t *testing.T, stdin []byte, name string, args ...string) string {
 	t.Helper()
@@ -89,7 +77,7 @@ func ipPacket(r *Record) []byte {
 }
 
 func TestTshark(t *testing.T) {
-	tshark := client(t, "tshark")
+	tshark := testenv.Client(t, "tshark")
 	recs := sample(t, 31, 20000)
 	meta := synthMeta(31)
 	for _, known := range []bool{false, true} {
@@ -162,7 +150,7 @@ func TestTshark(t *testing.T) {
 }
 
 func TestPcapngEmpty(t *testing.T) {
-	tshark := client(t, "tshark")
+	tshark := testenv.Client(t, "tshark")
 	path := filepath.Join(t.TempDir(), "x.pcapng")
 	w, err := CreateWriter(path, nil)
 	if err != nil {
@@ -177,8 +165,8 @@ func TestPcapngEmpty(t *testing.T) {
 }
 
 func TestVcd2fst(t *testing.T) {
-	vcd2fst := client(t, "vcd2fst")
-	fst2vcd := client(t, "fst2vcd")
+	vcd2fst := testenv.Client(t, "vcd2fst")
+	fst2vcd := testenv.Client(t, "fst2vcd")
 	dir := t.TempDir()
 	recs := sample(t, 32, 5000)
 	vcd, fst := filepath.Join(dir, "x.vcd"), filepath.Join(dir, "x.fst")
@@ -372,7 +360,7 @@ func TestVCDSpool(t *testing.T) {
 }
 
 func TestGoToolPprof(t *testing.T) {
-	goTool := client(t, "go")
+	goTool := testenv.Client(t, "go")
 	recs := sample(t, 34, 20000)
 	meta := synthMeta(34)
 	path := filepath.Join(t.TempDir(), "x.pprof")
@@ -491,7 +479,7 @@ message InternedData {
 `
 
 func TestProtocPerfetto(t *testing.T) {
-	protoc := client(t, "protoc")
+	protoc := testenv.Client(t, "protoc")
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "p.proto"), []byte(perfettoProto), 0o600); err != nil {
 		t.Fatal(err)

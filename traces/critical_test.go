@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"spinesim/sim/testenv"
+
 	"github.com/google/go-cmp/cmp"
 
 	"spinesim/sim/des"
@@ -269,10 +271,7 @@ func (o *oracle) path(card int, from, to des.Time, packet uint64) (by [NumPathKi
 
 // On random streams every gap is divided as the oracle divides it, and whole.
 func TestCriticalPathAgainstOracle(t *testing.T) {
-	n := 60
-	if testing.Short() {
-		n = 30
-	}
+	n := testenv.Size(30, 60)
 	for _, s := range modelStreams(n) {
 		s.packets = n / s.ingress
 		recs := runModel(s)

@@ -7,6 +7,8 @@ import (
 	"sort"
 	"testing"
 
+	"spinesim/sim/testenv"
+
 	"github.com/google/go-cmp/cmp"
 
 	"spinesim/sim/des"
@@ -558,10 +560,7 @@ func measure(t *testing.T, recs []Record, spec MeasureSpec) *Result {
 // Every measure of random streams, per card and over all cards, is what the
 // oracle finds.
 func TestMeasuresAgainstOracle(t *testing.T) {
-	n := 230
-	if testing.Short() {
-		n = 80
-	}
+	n := testenv.Size(80, 230)
 	for _, s := range modelStreams(n) {
 		if s.ingress > 1 {
 			s.packets = n / s.ingress

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+
+	"spinesim/sim/testenv"
 )
 
 // heapSink passes records on and watches the heap.
@@ -40,9 +42,7 @@ const (
 )
 
 func TestBoundedMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("many records in every format take seconds")
-	}
+	testenv.NeedLong(t)
 	source := NewBuffer(synthMeta(1), 0)
 	if err := generate(1, memoryRecords, source); err != nil {
 		t.Fatal(err)

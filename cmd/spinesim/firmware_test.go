@@ -5,10 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"spinesim/sim/testenv"
 )
 
 func TestFirmwareCommands(t *testing.T) {
@@ -52,12 +53,7 @@ func TestFirmwareCommands(t *testing.T) {
 	if _, err = do("disasm", src); err == nil || status(err) != 2 {
 		t.Errorf("disasm of C: %v, want wrong usage", err)
 	}
-	if _, err := exec.LookPath("clang"); err != nil {
-		if os.Getenv("SPINESIM_REQUIRE_CLIENTS") == "1" {
-			t.Fatal("clang is not on PATH")
-		}
-		t.Skip("clang is not on PATH")
-	}
+	testenv.Client(t, "clang")
 	if _, err := do("build", src); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"spinesim/sim/testenv"
+
 	"github.com/google/pprof/profile"
 	"github.com/spf13/cobra"
 )
@@ -182,9 +184,7 @@ func TestReplay(t *testing.T) {
 // TestReplaySteps: the default event graph holds the steps that the README says
 // it does, of those of Figure 6.4 (thesis p.107).
 func TestReplaySteps(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs the default experiment")
-	}
+	testenv.NeedLong(t)
 	t.Chdir(t.TempDir())
 	if code, _, stderr := spinesim("replay"); code != 0 {
 		t.Fatal(stderr)

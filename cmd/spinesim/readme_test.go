@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"spinesim/lanai/firmware"
+	"spinesim/sim/testenv"
 )
 
 // update rewrites the outputs that the README shows, except those that leave
@@ -26,7 +26,8 @@ type example struct {
 	line int
 	args []string
 	want []string
-	long bool // shown, but too long for a test: only its flags are checked
+	// mark is what stands before the block, if anything does.
+	mark string
 }
 
 // listing is a C file that the README has its reader write.
@@ -38,23 +39,28 @@ func (e *example) compiled() bool {
 		slices.ContainsFunc(e.args, func(a string) bool { return a == "quiet.csv" })
 }
 
-// longMark stands before a block whose commands take minutes.
-const longMark = "<!-- long -->"
+// A block of commands that take a while runs with the long tests only, and one
+// that takes minutes, or a file that the reader is to bring along, is only
+// shown: of those the flags are checked.
+const (
+	longMark  = "<!-- long -->"
+	shownMark = "<!-- shown -->"
+)
 
 // readExamples finds the console blocks of the README.
 func readExamples(t *testing.T, text string) []example {
 	t.Helper()
 	var out []example
-	in, long := false, false
+	in, mark := false, ""
 	var cur *example
 	for i, l := range strings.Split(text, "\n") {
 		switch {
-		case !in && strings.TrimSpace(l) == longMark:
-			long = true
+		case !in && (strings.TrimSpace(l) == longMark || strings.TrimSpace(l) == shownMark):
+			mark = strings.TrimSpace(l)
 		case !in && strings.TrimSpace(l) == "```console":
 			in = true
 		case in && strings.TrimSpace(l) == "```":
-			in, long, cur = false, false, nil
+			in, mark, cur = false, "", nil
 		case in && strings.HasPrefix(l, "$ "):
 			cmd := strings.TrimPrefix(l, "$ ")
 			cmd = strings.Replace(cmd, "go run ./cmd/spinesim", "spinesim", 1)
@@ -63,7 +69,7 @@ func readExamples(t *testing.T, text string) []example {
 				cur = nil
 				continue
 			}
-			out = append(out, example{line: i + 1, args: args[1:], long: long})
+			out = append(out, example{line: i + 1, args: args[1:], mark: mark})
 			cur = &out[len(out)-1]
 		case in && cur != nil:
 			cur.want = append(cur.want, strings.TrimRight(l, " "))
@@ -122,17 +128,12 @@ func TestReadme(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, noCompiler := firmware.Compiler{}.Find()
-	if noCompiler != nil && os.Getenv("SPINESIM_REQUIRE_CLIENTS") == "1" {
-		t.Fatal(noCompiler)
+	if testenv.Clients() {
+		testenv.Client(t, "clang")
 	}
 	for _, e := range examples {
 		name := strings.Join(e.args, " ")
-		if noCompiler != nil && e.compiled() {
-			t.Logf("README.md:%d: spinesim %s is left out: %v", e.line, name, noCompiler)
-			continue
-		}
-		if e.long {
+		if e.mark == shownMark || e.mark == longMark && !testenv.Long() || e.compiled() && !testenv.Clients() {
 			checkFlags(t, e)
 			continue
 		}

@@ -8,11 +8,12 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"spinesim/sim/testenv"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -300,12 +301,7 @@ func findRoutes(t *testing.T, b *firmware.Bench, spineAt uint32) uint32 {
 // TestObjectsAreTheSources compiles the sources anew. With the compiler that made
 // the objects the code has to be the same to the byte.
 func TestObjectsAreTheSources(t *testing.T) {
-	if _, err := exec.LookPath("clang"); err != nil {
-		if os.Getenv("SPINESIM_REQUIRE_CLIENTS") == "1" {
-			t.Fatal("clang is not on PATH")
-		}
-		t.Skip("clang is not on PATH")
-	}
+	testenv.Client(t, "clang")
 	for _, dir := range []string{"lib", "spine"} {
 		sources, err := filepath.Glob(filepath.Join(dir, "*.c"))
 		if err != nil || len(sources) == 0 {
@@ -336,12 +332,7 @@ func TestNoCompiler(t *testing.T) {
 
 // TestExtensionIsStopped links a wild extension in: the fault names it.
 func TestExtensionIsStopped(t *testing.T) {
-	if _, err := exec.LookPath("clang"); err != nil {
-		if os.Getenv("SPINESIM_REQUIRE_CLIENTS") == "1" {
-			t.Fatal("clang is not on PATH")
-		}
-		t.Skip("clang is not on PATH")
-	}
+	testenv.Client(t, "clang")
 	dir := t.TempDir()
 	for _, c := range []struct{ body, says string }{
 		{"*(u32 *)0x40 = p->bytes; return NEXT;", "access not allowed"},

@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"spinesim/sim/testenv"
 
 	"github.com/google/pprof/profile"
 
@@ -21,12 +22,7 @@ import (
 
 // TestTemplates builds every template and routes with it.
 func TestTemplates(t *testing.T) {
-	if _, err := exec.LookPath("clang"); err != nil {
-		if os.Getenv("SPINESIM_REQUIRE_CLIENTS") == "1" {
-			t.Fatal("clang is not on PATH")
-		}
-		t.Skip("clang is not on PATH")
-	}
+	testenv.Client(t, "clang")
 	tab, routes := table(t, lctrie.Options{}, 1, 2, 3)
 	in := inputs(tab, router.DefaultIPv4())
 	ps := packets(t, routes)[:100]

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 
+	"spinesim/sim/testenv"
+
 	"spinesim/lanai/firmware"
 	"spinesim/lanai/isa"
 )
@@ -65,7 +67,7 @@ func randomWord(r *rand.Rand) uint32 {
 }
 
 func TestDisassemblerAgainstLLVM(t *testing.T) {
-	mc := client(t, "llvm-mc", "llvm-mc-19", "llvm-mc-14")
+	mc := testenv.Client(t, "llvm-mc", "llvm-mc-19", "llvm-mc-14")
 	r := rand.New(rand.NewPCG(4, 4))
 	var known, unknown []uint32
 	for range 40_000 {
@@ -103,8 +105,8 @@ var dumped = regexp.MustCompile(`^\s*([0-9a-f]+): ((?:[0-9a-f]{2} ){4})\s*\t(.*)
 
 // TestDisassemblerAgainstObjdump compares listings of compiled objects.
 func TestDisassemblerAgainstObjdump(t *testing.T) {
-	client(t, "clang")
-	dump := client(t, "llvm-objdump", "llvm-objdump-19", "llvm-objdump-14")
+	testenv.Client(t, "clang")
+	dump := testenv.Client(t, "llvm-objdump", "llvm-objdump-19", "llvm-objdump-14")
 	for _, level := range []string{"-O0", "-O2", "-Os"} {
 		b, err := firmware.Compiler{Optimise: level}.CompileTo(context.Background(), "testdata/programs.c")
 		if err != nil {

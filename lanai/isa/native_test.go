@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"spinesim/sim/testenv"
+
 	"github.com/google/go-cmp/cmp"
 
 	"spinesim/lanai"
@@ -111,8 +113,8 @@ func compile(t testing.TB, level, source string) *loader.Object {
 // TestAgainstNative runs the same C on the simulated processor, at four levels
 // of optimisation, and natively.
 func TestAgainstNative(t *testing.T) {
-	client(t, "clang")
-	cc := client(t, "clang", "gcc", "cc")
+	testenv.Client(t, "clang")
+	cc := testenv.Client(t, "clang", "gcc", "cc")
 	const runs = 60
 	r := rand.New(rand.NewPCG(9, 1))
 	var input []byte

@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"spinesim/sim/testenv"
+
 	"github.com/google/go-cmp/cmp"
 
 	"spinesim/lanai/isa"
@@ -482,10 +484,7 @@ func word(r *rand.Rand) uint32 {
 // by others, and meet a memory bus that leaves them 0 to 2 accesses a cycle, in
 // runs of random length, many of which go too far and are taken back.
 func TestAgainstOracle(t *testing.T) {
-	rounds := 1500
-	if testing.Short() {
-		rounds = 500
-	}
+	rounds := testenv.Size(500, 1500)
 	var n tally
 	for seed := range rounds {
 		n.againstOracle(t, uint64(seed), nil)

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"spinesim/sim/testenv"
+
 	"github.com/google/go-cmp/cmp"
 
 	"spinesim/lanai/isa"
@@ -107,10 +109,7 @@ func newTwin(t *testing.T, mem []byte, free []uint8, seed uint64) *twin {
 // taken back, and on one that does neither, while memory, code and rights change
 // under both.
 func TestPathsAgainstSingleInstructions(t *testing.T) {
-	rounds := 400
-	if testing.Short() {
-		rounds = 100
-	}
+	rounds := testenv.Size(100, 400)
 	var paths int
 	var recalled, executed, faults int64
 	for seed := range uint64(rounds) {

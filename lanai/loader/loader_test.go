@@ -6,10 +6,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"spinesim/sim/testenv"
 
 	"spinesim/lanai"
 	"spinesim/lanai/firmware"
@@ -154,12 +155,7 @@ func TestLoad(t *testing.T) {
 // TestSymbols links objects with weak, common and local symbols, and data that
 // points at data.
 func TestSymbols(t *testing.T) {
-	if _, err := exec.LookPath("clang"); err != nil {
-		if os.Getenv("SPINESIM_REQUIRE_CLIENTS") == "1" {
-			t.Fatal("clang is not on PATH")
-		}
-		t.Skip("clang is not on PATH")
-	}
+	testenv.Client(t, "clang")
 	dir := t.TempDir()
 	var objects []*loader.Object
 	for i, text := range []string{

@@ -8,13 +8,14 @@ import (
 	"math"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"spinesim/sim/testenv"
 
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/network"
@@ -64,19 +65,7 @@ func startChromium(path string) (context.Context, error) {
 // browser opens a tab of a headless Chromium, which ends with the test.
 func browser(t *testing.T) context.Context {
 	t.Helper()
-	path := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if p, err := exec.LookPath(name); err == nil {
-			path = p
-			break
-		}
-	}
-	if path == "" {
-		if os.Getenv("SPINESIM_REQUIRE_CLIENTS") == "1" {
-			t.Fatal("chromium is not on PATH")
-		}
-		t.Skip("chromium is not on PATH")
-	}
+	path := testenv.Client(t, "chromium", "chromium-browser", "google-chrome")
 	chromium.once.Do(func() { chromium.ctx, chromium.err = startChromium(path) })
 	if chromium.err != nil {
 		t.Fatal(chromium.err)
@@ -508,9 +497,7 @@ func TestDotsAreShares(t *testing.T) {
 
 // TestMillionEventsStaySmooth moves about in a million events.
 func TestMillionEventsStaySmooth(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a million events take seconds")
-	}
+	testenv.NeedLong(t)
 	ctx := browser(t)
 	events, meta := simulate(t, 20_500, 1_000_000)
 	if events.Len() < 1_000_000 {

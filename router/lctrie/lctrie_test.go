@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"spinesim/sim/testenv"
+
 	"github.com/gaissmai/bart"
 	"github.com/google/go-cmp/cmp"
 )
@@ -220,9 +222,7 @@ func TestAgainstBartRealRoutes(t *testing.T) {
 }
 
 func TestAgainstBartFullTable(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: a full table takes seconds")
-	}
+	testenv.NeedLong(t)
 	routes := fullTable(t)
 	rand.New(rand.NewPCG(1, 1)).Shuffle(len(routes), func(i, j int) { routes[i], routes[j] = routes[j], routes[i] })
 	against(t, routes, []Options{{}}, 400_000)
@@ -260,9 +260,7 @@ func TestRealRoutesFitTheCard(t *testing.T) {
 // TestFullTableBuild also holds the shape: 1,525,899 nodes is what other
 // implementations make of the same prefixes.
 func TestFullTableBuild(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: a full table takes seconds")
-	}
+	testenv.NeedLong(t)
 	routes := fullTable(t)
 	// The best of three: a busy machine must not decide.
 	var tab *Table

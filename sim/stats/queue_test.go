@@ -5,6 +5,8 @@ import (
 	"math"
 	"testing"
 
+	"spinesim/sim/testenv"
+
 	"spinesim/sim/des"
 	"spinesim/sim/stats"
 )
@@ -136,10 +138,7 @@ func TestMeanWaitsAgainstTheory(t *testing.T) {
 // 91 and 98 %.
 func TestCoverage(t *testing.T) {
 	const runs = 200
-	customers := 15000
-	if testing.Short() {
-		customers = 8000
-	}
+	customers := testenv.Size(8000, 15000)
 	for _, c := range []struct {
 		name    string
 		service func(*des.Stream) des.Time

@@ -12,25 +12,13 @@ import (
 	"testing"
 	"time"
 
+	"spinesim/sim/testenv"
+
 	"github.com/gopacket/gopacket/layers"
 	"github.com/gopacket/gopacket/pcapgo"
 
 	"spinesim/sim/des"
 )
-
-// client finds an outside program, or skips the test where it may be missing.
-func client(t *testing.T, name string) string {
-	t.Helper()
-	path, err := exec.LookPath(name)
-	if err == nil {
-		return path
-	}
-	if os.Getenv("SPINESIM_REQUIRE_CLIENTS") == "1" {
-		t.Fatalf("%s is not on PATH", name)
-	}
-	t.Skipf("%s is not on PATH", name)
-	return ""
-}
 
 func TestSinkReadsBack(t *testing.T) {
 	var b bytes.Buffer
@@ -134,7 +122,7 @@ func TestSinkDoesNotAllocate(t *testing.T) {
 // An outside program finds no fault with what Synthetic makes and PcapSink
 // writes: no bad checksum, and the stamps to the nanosecond.
 func TestSinkByTshark(t *testing.T) {
-	tshark := client(t, "tshark")
+	tshark := testenv.Client(t, "tshark")
 	path := filepath.Join(t.TempDir(), "out.pcapng")
 	f, err := os.Create(path)
 	if err != nil {
