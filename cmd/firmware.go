@@ -16,12 +16,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"spinesim/lanai"
-	"spinesim/lanai/firmware"
 	"spinesim/lanai/isa"
 	"spinesim/lanai/loader"
 	"spinesim/router"
 	"spinesim/router/lctrie"
 	"spinesim/sim"
+	"spinesim/spine/firmware"
 	"spinesim/traces"
 )
 

@@ -12,11 +12,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"spinesim/lanai"
-	"spinesim/lanai/firmware"
 	"spinesim/lanai/isa"
 	"spinesim/lanai/loader"
 	"spinesim/pci"
 	"spinesim/sim/des"
+	"spinesim/spine/firmware"
 	"spinesim/traces"
 )
 

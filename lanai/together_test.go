@@ -15,12 +15,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"spinesim/lanai"
-	"spinesim/lanai/firmware"
 	"spinesim/lanai/isa"
 	"spinesim/pci"
 	"spinesim/router"
 	"spinesim/router/lctrie"
 	"spinesim/sim/des"
+	"spinesim/spine/firmware"
 	"spinesim/traces"
 )
 

@@ -7,10 +7,10 @@ import (
 	"net/netip"
 	"os"
 
-	"spinesim/lanai/firmware"
 	"spinesim/lanai/loader"
 	"spinesim/sim/des"
 	"spinesim/spine"
+	"spinesim/spine/firmware"
 	"spinesim/traces"
 )
 

@@ -22,9 +22,9 @@ import (
 	"github.com/gopacket/gopacket/pcapgo"
 
 	"spinesim/lanai"
-	"spinesim/lanai/firmware"
 	"spinesim/sim/des"
 	"spinesim/spine"
+	"spinesim/spine/firmware"
 	"spinesim/traces"
 )
 

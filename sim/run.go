@@ -10,13 +10,13 @@ import (
 	"time"
 
 	"spinesim/lanai"
-	"spinesim/lanai/firmware"
 	"spinesim/router"
 	"spinesim/router/l2"
 	"spinesim/router/lctrie"
 	"spinesim/sim/des"
 	"spinesim/sim/traffic"
 	"spinesim/spine"
+	"spinesim/spine/firmware"
 	"spinesim/spine/schedule"
 	"spinesim/traces"
 )

@@ -10,7 +10,7 @@
 // each default beside it.
 //
 // What polls and handlers cost is data (CostTable), or they are executed: with
-// ExecuteHandlers each of them, compiled from C (package lanai/firmware), under
+// ExecuteHandlers each of them, compiled from C (package spine/firmware), under
 // a dispatcher and policies in Go; with ExecuteFull the whole firmware. What the
 // compiled code does in the card's memory is then what happens, and the queues
 // here follow it message by message, so that both make the same kind of record.

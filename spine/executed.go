@@ -5,10 +5,10 @@ import (
 	"fmt"
 
 	"spinesim/lanai"
-	"spinesim/lanai/firmware"
 	"spinesim/lanai/isa"
 	"spinesim/pci"
 	"spinesim/sim/des"
+	"spinesim/spine/firmware"
 	"spinesim/traces"
 )
 

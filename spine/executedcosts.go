@@ -3,7 +3,7 @@ package spine
 import (
 	"fmt"
 
-	"spinesim/lanai/firmware"
+	"spinesim/spine/firmware"
 	"spinesim/traces"
 )
 

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"spinesim/lanai/firmware"
+	"spinesim/spine/firmware"
 	"spinesim/traces"
 )
 

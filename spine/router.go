@@ -5,9 +5,9 @@ import (
 	"fmt"
 
 	"spinesim/lanai"
-	"spinesim/lanai/firmware"
 	"spinesim/pci"
 	"spinesim/sim/des"
+	"spinesim/spine/firmware"
 	"spinesim/traces"
 )
 

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"slices"
 
-	"spinesim/lanai/firmware"
 	"spinesim/lanai/isa"
 	"spinesim/sim/des"
+	"spinesim/spine/firmware"
 	"spinesim/traces"
 )
 

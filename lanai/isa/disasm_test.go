@@ -18,8 +18,8 @@ import (
 
 	"spinesim/sim/testenv"
 
-	"spinesim/lanai/firmware"
 	"spinesim/lanai/isa"
+	"spinesim/spine/firmware"
 )
 
 // tool disassembles words with llvm-mc. ok is false when it did not know one.

@@ -14,9 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"spinesim/lanai"
-	"spinesim/lanai/firmware"
 	"spinesim/lanai/isa"
 	"spinesim/lanai/loader"
+	"spinesim/spine/firmware"
 )
 
 var programs = []string{"checksum", "crc", "sort", "wide", "division", "tree", "indirect", "moves", "varargs", "parts"}

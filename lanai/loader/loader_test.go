@@ -13,14 +13,14 @@ import (
 	"spinesim/sim/testenv"
 
 	"spinesim/lanai"
-	"spinesim/lanai/firmware"
 	"spinesim/lanai/isa"
 	"spinesim/lanai/loader"
+	"spinesim/spine/firmware"
 )
 
 func read(t testing.TB, name string) []byte {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join("..", "firmware", name))
+	b, err := os.ReadFile(filepath.Join("..", "..", "spine", "firmware", name))
 	if err != nil {
 		t.Fatal(err)
 	}

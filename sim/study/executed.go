@@ -29,7 +29,7 @@ func CostRows(t *spine.CostTable) []CostRow {
 // WriteExecuted writes a table of executed costs as a scenario. The router
 // handler's entry is the whole handler.
 func WriteExecuted(w io.Writer, extends string, t *spine.CostTable) error {
-	fmt.Fprintf(w, `# Costs of the SPINE handlers in C (lanai/firmware), compiled with clang -O2 and
+	fmt.Fprintf(w, `# Costs of the SPINE handlers in C (spine/firmware), compiled with clang -O2 and
 # executed by spinesim %s on the simulated processor, alone on the memory bus;
 # means over 1,000 packets of 1,500 bytes. Nothing here is fitted or chosen but
 # what its source says was not executed.

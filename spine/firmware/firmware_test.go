@@ -18,11 +18,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"spinesim/lanai"
-	"spinesim/lanai/firmware"
 	"spinesim/lanai/loader"
 	"spinesim/router"
 	"spinesim/router/lctrie"
 	"spinesim/spine"
+	"spinesim/spine/firmware"
 	"spinesim/traces"
 )
 
@@ -317,7 +317,7 @@ func TestObjectsAreTheSources(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !bytes.Equal(fresh, kept) {
-				t.Errorf("%s: its object is another (go generate ./lanai/firmware makes it anew)", s)
+				t.Errorf("%s: its object is another (go generate ./spine/firmware makes it anew)", s)
 			}
 		}
 	}

@@ -7,11 +7,11 @@ import (
 	"testing"
 
 	"spinesim/lanai"
-	"spinesim/lanai/firmware"
 	"spinesim/pci"
 	"spinesim/router"
 	"spinesim/router/lctrie"
 	"spinesim/sim/des"
+	"spinesim/spine/firmware"
 )
 
 // wire feeds a card with packets as fast as it takes them.

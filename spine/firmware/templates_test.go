@@ -12,11 +12,11 @@ import (
 
 	"github.com/google/pprof/profile"
 
-	"spinesim/lanai/firmware"
 	"spinesim/lanai/isa"
 	"spinesim/lanai/loader"
 	"spinesim/router"
 	"spinesim/router/lctrie"
+	"spinesim/spine/firmware"
 	"spinesim/traces"
 )
 

@@ -1,5 +1,5 @@
 // Command rebuild compiles the firmware's C sources anew. It is called by go
-// generate in the directory above.
+// generate in package firmware.
 package main
 
 import (
@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"spinesim/lanai/firmware"
+	"spinesim/spine/firmware"
 )
 
 func main() {

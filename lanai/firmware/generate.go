@@ -1,3 +1,0 @@
-package firmware
-
-//go:generate go run ./rebuild

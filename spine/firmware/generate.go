@@ -1,0 +1,3 @@
+package firmware
+
+//go:generate go run ./internal/rebuild
