@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"spinesim/sim/study"
+	"spinesim/sim/study/sweep"
 )
 
 // result runs a command that prints one JSON object.
@@ -85,7 +86,7 @@ func TestSweepCommand(t *testing.T) {
 	}
 	text(t, []string{"8 runs, 0 were there, 8 made, 0 failed; in buffers.db"}, "sweep", "buffers.yaml")
 	text(t, []string{"8 runs, 8 were there, 0 made"}, "sweep", "buffers.yaml")
-	r := result[study.SweepReport](t, "sweep", "buffers.yaml", "--replications", "3")
+	r := result[sweep.Report](t, "sweep", "buffers.yaml", "--replications", "3")
 	if r.Made != 4 || r.Found != 8 {
 		t.Errorf("got %+v", r)
 	}
@@ -94,7 +95,7 @@ func TestSweepCommand(t *testing.T) {
 	}
 	text(t, []string{"buffers-0-of-2.db: 4 new runs", "buffers-1-of-2.db: 4 new runs"}, "sweep", "merge", "all.db", "buffers-0-of-2.db", "buffers-1-of-2.db")
 	text(t, []string{"8 runs of 4 points", "pci-first", "at each value of a factor"}, "sweep", "show", "all.db")
-	sum := result[study.SweepSummary](t, "sweep", "show", "all.db", "--metrics", "all")
+	sum := result[sweep.Summary](t, "sweep", "show", "all.db", "--metrics", "all")
 	if len(sum.Points) != 4 || len(sum.Metrics) != len(study.Metrics()) {
 		t.Errorf("got %d points and %d metrics", len(sum.Points), len(sum.Metrics))
 	}

@@ -14,11 +14,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"spinesim/sim/study"
+	"spinesim/sim/study/sweep"
 )
 
 func newSweep() *cobra.Command {
 	var f studyFlags
-	var opt study.SweepOptions
+	var opt sweep.Options
 	var path, shard string
 	var plan bool
 	c := &cobra.Command{
@@ -55,7 +56,7 @@ $JOB_COMPLETION_INDEX/8, --shard $SLURM_ARRAY_TASK_ID/8); merge joins them.`,
   spinesim sweep export buffers.db buffers.parquet`,
 		Args: wrapArgs(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
-			d, err := study.LoadDesign(args[0])
+			d, err := sweep.LoadDesign(args[0])
 			if err != nil {
 				return err
 			}
@@ -70,7 +71,7 @@ $JOB_COMPLETION_INDEX/8, --shard $SLURM_ARRAY_TASK_ID/8); merge joins them.`,
 				return printPlan(c.OutOrStdout(), p)
 			}
 			if shard != "" {
-				if opt.Shard, err = study.ParseShard(shard); err != nil {
+				if opt.Shard, err = sweep.ParseShard(shard); err != nil {
 					return err
 				}
 			}
@@ -85,13 +86,13 @@ $JOB_COMPLETION_INDEX/8, --shard $SLURM_ARRAY_TASK_ID/8); merge joins them.`,
 			if _, err := d.Plan(c.Context(), opt.Replications); err != nil {
 				return err
 			}
-			db, err := study.OpenStore(path)
+			db, err := sweep.OpenStore(path)
 			if err != nil {
 				return err
 			}
 			defer db.Close()
 			opt.Workers = f.workers
-			return sweep(c, d, db, opt, f.asJSON)
+			return runSweep(c, d, db, opt, f.asJSON)
 		},
 	}
 	f.addRuns(c)
@@ -103,7 +104,7 @@ $JOB_COMPLETION_INDEX/8, --shard $SLURM_ARRAY_TASK_ID/8); merge joins them.`,
 	return c
 }
 
-func printPlan(w io.Writer, p *study.SweepPlan) error {
+func printPlan(w io.Writer, p *sweep.Plan) error {
 	fmt.Fprintf(w, "%s: %s design over scenario %s, %d points, %d replications, %d runs\n", p.Name, p.Design, p.Scenario, p.Points, p.Replications, p.Runs)
 	for _, f := range p.Parameters {
 		if f.Unit != "" {
@@ -119,10 +120,10 @@ func printPlan(w io.Writer, p *study.SweepPlan) error {
 	return nil
 }
 
-func sweep(c *cobra.Command, d *study.Design, db *study.Store, opt study.SweepOptions, asJSON bool) error {
+func runSweep(c *cobra.Command, d *sweep.Design, db *sweep.Store, opt sweep.Options, asJSON bool) error {
 	b, tell := newBar(c, "sweep "+d.Name)
 	opt.Progress = tell
-	r, err := study.Sweep(c.Context(), d, db, opt)
+	r, err := sweep.Run(c.Context(), d, db, opt)
 	b.end()
 	if r == nil || err != nil && !cut(c.Context(), err) && len(r.Failed) == 0 {
 		return err
@@ -159,19 +160,19 @@ all. A run that two of them have must have given the same in both.`,
 		Args:    wrapArgs(cobra.MinimumNArgs(2)),
 		RunE: func(c *cobra.Command, args []string) error {
 			// All must be there before anything is written.
-			var from []*study.Store
+			var from []*sweep.Store
 			for _, a := range args[1:] {
 				if same(a, args[0]) {
 					return usagef("%s is what is merged into", a)
 				}
-				s, err := study.OpenStoreForReading(a)
+				s, err := sweep.OpenStoreForReading(a)
 				if err != nil {
 					return err
 				}
 				defer s.Close()
 				from = append(from, s)
 			}
-			out, err := study.OpenStore(args[0])
+			out, err := sweep.OpenStore(args[0])
 			if err != nil {
 				return err
 			}
@@ -205,7 +206,7 @@ func newSweepExport() *cobra.Command {
 		Example: "  spinesim sweep export buffers.db buffers.csv",
 		Args:    wrapArgs(cobra.ExactArgs(2)),
 		RunE: func(c *cobra.Command, args []string) error {
-			s, err := study.OpenStoreForReading(args[0])
+			s, err := sweep.OpenStoreForReading(args[0])
 			if err != nil {
 				return err
 			}
@@ -258,7 +259,7 @@ the first other factor of at most eight values.`,
 					return err
 				}
 			}
-			s, err := study.OpenStoreForReading(args[0])
+			s, err := sweep.OpenStoreForReading(args[0])
 			if err != nil {
 				return err
 			}
@@ -286,7 +287,7 @@ the first other factor of at most eight values.`,
 	return c
 }
 
-func printSweep(w io.Writer, r *study.SweepSummary) error {
+func printSweep(w io.Writer, r *sweep.Summary) error {
 	fmt.Fprintf(w, "%s: %d runs of %d points\n\n", r.Database, r.Runs, len(r.Points))
 	text := func(v any) string {
 		switch v := v.(type) {
@@ -297,7 +298,7 @@ func printSweep(w io.Writer, r *study.SweepSummary) error {
 		}
 		return fmt.Sprint(v)
 	}
-	title := func(p study.Parameter) string {
+	title := func(p sweep.Parameter) string {
 		if p.Unit == "" {
 			return p.Path
 		}

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"spinesim/plots"
-	"spinesim/sim/study"
+	"spinesim/sim/study/sweep"
 )
 
 // mostLines is how many lines a panel can hold and still be read (chosen).
@@ -18,14 +18,14 @@ const mostLines = 8
 // factor is a parameter of a sweep with the values it takes, in rising order
 // where they are numbers.
 type factor struct {
-	study.Parameter
+	sweep.Parameter
 	index   int
 	values  []any
 	numbers bool
 }
 
 // factors are the parameters that take more than one value.
-func factors(r *study.SweepSummary) []factor {
+func factors(r *sweep.Summary) []factor {
 	var out []factor
 	for i, p := range r.Parameters {
 		f := factor{Parameter: p, index: i, numbers: true}
@@ -83,7 +83,7 @@ func sweepValue(v any) string {
 // axes choose the factor along the axis and the one of the lines; the second is
 // nil for a single line. Empty names leave the choice to what the sweep has:
 // the number with most values, and the first other factor of few values.
-func axes(r *study.SweepSummary, over, by string) (x, lines *factor, err error) {
+func axes(r *sweep.Summary, over, by string) (x, lines *factor, err error) {
 	fs := factors(r)
 	find := func(flag, path string) (*factor, error) {
 		var names []string
@@ -136,7 +136,7 @@ func axes(r *study.SweepSummary, over, by string) (x, lines *factor, err error) 
 // drawSweep draws each metric over one factor, a line for each value of another
 // one. Where further factors vary, a point is the mean over them and has no
 // interval, for they are no replications.
-func drawSweep(r *study.SweepSummary, x, lines *factor) (*sheet, error) {
+func drawSweep(r *sweep.Summary, x, lines *factor) (*sheet, error) {
 	names := []any{nil}
 	title := " over " + x.Path
 	if lines != nil {
@@ -214,7 +214,7 @@ func lineName(lines *factor, v any) string {
 }
 
 // sweepCell is a metric at the points with the given values.
-func sweepCell(r *study.SweepSummary, metric string, x int, v any, lines *factor, n any) plots.Value {
+func sweepCell(r *sweep.Summary, metric string, x int, v any, lines *factor, n any) plots.Value {
 	var only plots.Value
 	sum, count := 0.0, 0
 	for _, p := range r.Points {

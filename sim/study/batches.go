@@ -9,6 +9,7 @@ import (
 
 	"spinesim/sim"
 	"spinesim/sim/des"
+	"spinesim/sim/study/internal/runs"
 	"spinesim/traces"
 )
 
@@ -73,9 +74,9 @@ func Batches(ctx context.Context, sc *sim.Scenario, opt BatchOptions) (*BatchRes
 		opt.Replications = 3
 	}
 	type run struct{ gap, latency, waiting, handler float64 }
-	runs := make([]run, len(opt.Sizes)*opt.Replications)
+	measured := make([]run, len(opt.Sizes)*opt.Replications)
 	var done doneCount
-	err := each(ctx, opt.Workers, len(runs), func(ctx context.Context, i int) error {
+	err := runs.Each(ctx, opt.Workers, len(measured), func(ctx context.Context, i int) error {
 		size := opt.Sizes[i/opt.Replications]
 		m := *sc
 		m.Seed += uint64(i % opt.Replications)
@@ -88,16 +89,16 @@ func Batches(ctx context.Context, sc *sim.Scenario, opt BatchOptions) (*BatchRes
 		if err != nil {
 			return fmt.Errorf("batches of %d: %w", size, err)
 		}
-		runs[i].latency, runs[i].handler = float64(r.Latency.Ingress.Mean), b.mean()
+		measured[i].latency, measured[i].handler = float64(r.Latency.Ingress.Mean), b.mean()
 		if r.Received > 0 {
-			runs[i].waiting = w.total.Microseconds() / float64(r.Received)
+			measured[i].waiting = w.total.Microseconds() / float64(r.Received)
 		}
 		m.Traffic.Arrivals.Process = "saturating"
 		if r, err = sim.Run(ctx, &m, sim.Options{}); err != nil {
 			return fmt.Errorf("batches of %d, saturated: %w", size, err)
 		}
-		runs[i].gap = float64(r.Gap.Mean)
-		done.tell(opt.Progress, len(runs), fmt.Sprintf("batches of %d", size))
+		measured[i].gap = float64(r.Gap.Mean)
+		done.tell(opt.Progress, len(measured), fmt.Sprintf("batches of %d", size))
 		return nil
 	})
 	if err != nil {
@@ -108,9 +109,9 @@ func Batches(ctx context.Context, sc *sim.Scenario, opt BatchOptions) (*BatchRes
 		of := func(f func(*run) float64) Interval {
 			var v []float64
 			for i := range opt.Replications {
-				v = append(v, f(&runs[k*opt.Replications+i]))
+				v = append(v, f(&measured[k*opt.Replications+i]))
 			}
-			return interval(v)
+			return NewInterval(v)
 		}
 		res.Rows = append(res.Rows, BatchRow{
 			Batch: size, Saturated: of(func(r *run) float64 { return r.gap }), Latency: of(func(r *run) float64 { return r.latency }),

@@ -12,6 +12,7 @@ import (
 
 	"spinesim/sim"
 	"spinesim/sim/des"
+	"spinesim/sim/study/internal/runs"
 	"spinesim/sim/traffic"
 	"spinesim/spine"
 	"spinesim/traces"
@@ -38,7 +39,7 @@ func (m Machine) String() string {
 
 // Apply lays the machine over a scenario.
 func (m Machine) Apply(sc *sim.Scenario) *sim.Scenario {
-	return with(sc, func(c *sim.Scenario) {
+	return runs.With(sc, func(c *sim.Scenario) {
 		c.Firmware.Scale, c.Firmware.Poll, c.Bus.PeerWait = m.Scale, des.Cycles(m.Poll), m.PeerWait
 	})
 }
@@ -154,12 +155,12 @@ func Calibrate(ctx context.Context, sc *sim.Scenario, opt CalibrateOptions) (*Ca
 	}
 	tried := make([][]Fit, len(pairs))
 	var done atomic.Int64
-	rep := newReporter(opt.Progress, int64(len(pairs)), &done)
-	err := each(ctx, opt.Workers, len(pairs), func(ctx context.Context, i int) error {
+	rep := runs.NewReporter(opt.Progress, int64(len(pairs)), &done)
+	err := runs.Each(ctx, opt.Workers, len(pairs), func(ctx context.Context, i int) error {
 		fits, err := fitScale(ctx, sc, pairs[i].poll, pairs[i].wait, opt)
 		tried[i] = fits
 		if err == nil {
-			rep.add(1, fmt.Sprintf("poll %d, wait %d", pairs[i].poll, pairs[i].wait))
+			rep.Add(1, fmt.Sprintf("poll %d, wait %d", pairs[i].poll, pairs[i].wait))
 		}
 		return err
 	})
@@ -268,7 +269,7 @@ func MeasureMachine(ctx context.Context, sc *sim.Scenario, m Machine, reading Re
 	if err != nil {
 		return nil, err
 	}
-	c = with(c, func(c *sim.Scenario) { c.Traffic.Arrivals.Rate, c.Traffic.Packets = r, packets })
+	c = runs.With(c, func(c *sim.Scenario) { c.Traffic.Arrivals.Rate, c.Traffic.Packets = r, packets })
 	w := &sim.Windows{Card: uint8(c.Traffic.Ingress[0]), Skip: 64}
 	res, err := sim.Run(ctx, c, sim.Options{Sinks: []traces.Sink{w}})
 	if err != nil {

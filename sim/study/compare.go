@@ -11,6 +11,7 @@ import (
 	"spinesim/sim"
 	"spinesim/sim/des"
 	"spinesim/sim/stats"
+	"spinesim/sim/study/internal/runs"
 	"spinesim/spine"
 	"spinesim/traces"
 )
@@ -145,10 +146,10 @@ func Compare(ctx context.Context, sc *sim.Scenario, opt CompareOptions) (*Compar
 		opt.Replications = 10
 	}
 	if len(opt.Policies) == 0 {
-		return nil, inputErrorf("no policies to compare")
+		return nil, runs.InputErrorf("no policies to compare")
 	}
 	if opt.Replications < 1 || opt.Replications > 100_000 {
-		return nil, inputErrorf("%d replications, want 1 to 100000", opt.Replications)
+		return nil, runs.InputErrorf("%d replications, want 1 to 100000", opt.Replications)
 	}
 	if err := sc.Validate(); err != nil {
 		return nil, err
@@ -172,7 +173,7 @@ func Compare(ctx context.Context, sc *sim.Scenario, opt CompareOptions) (*Compar
 		if err != nil {
 			return nil, err
 		}
-		variants = append(variants, with(sc, func(v *sim.Scenario) { v.Policy = p }))
+		variants = append(variants, runs.With(sc, func(v *sim.Scenario) { v.Policy = p }))
 		c.Policies = append(c.Policies, PolicyResult{Policy: p, Name: name})
 	}
 	extra := int64(0)
@@ -180,7 +181,7 @@ func Compare(ctx context.Context, sc *sim.Scenario, opt CompareOptions) (*Compar
 		extra = int64(len(variants))
 	}
 	var done atomic.Int64
-	report := newReporter(opt.Progress, int64(len(variants)*opt.Replications)+extra, &done)
+	report := runs.NewReporter(opt.Progress, int64(len(variants)*opt.Replications)+extra, &done)
 	grid, err := runGrid(ctx, opt.Workers, variants, opt.Replications, opt.Observe, report)
 	if err != nil && ctx.Err() == nil {
 		return nil, err
@@ -221,12 +222,12 @@ func outcomeOf(r *sim.Result) outcome {
 
 // runGrid runs every replication of every variant, replications outermost, so
 // that what an interrupted study has is whole replications of all.
-func runGrid(ctx context.Context, atOnce int, variants []*sim.Scenario, replications int, observe func(variant, replication int) (traces.Sink, func()), report *reporter) ([][]outcome, error) {
+func runGrid(ctx context.Context, atOnce int, variants []*sim.Scenario, replications int, observe func(variant, replication int) (traces.Sink, func()), report *runs.Reporter) ([][]outcome, error) {
 	grid := make([][]outcome, len(variants))
 	for i := range grid {
 		grid[i] = make([]outcome, replications)
 	}
-	err := each(ctx, atOnce, len(variants)*replications, func(ctx context.Context, k int) error {
+	err := runs.Each(ctx, atOnce, len(variants)*replications, func(ctx context.Context, k int) error {
 		i, j := k%len(variants), k/len(variants)
 		sc := replicate(variants[i], j)
 		var o sim.Options
@@ -242,7 +243,7 @@ func runGrid(ctx context.Context, atOnce int, variants []*sim.Scenario, replicat
 		}
 		whole()
 		grid[i][j] = outcomeOf(r)
-		report.add(1, sc.Policy)
+		report.Add(1, sc.Policy)
 		return nil
 	})
 	return grid, err
@@ -280,7 +281,7 @@ func (c *CompareResult) fill(grid [][]outcome) {
 		}
 		for m := range metrics {
 			v := column(i, m)
-			p.Figures[metrics[m].Name] = interval(v)
+			p.Figures[metrics[m].Name] = NewInterval(v)
 			p.Values[metrics[m].Name] = reals(v)
 			if i > 0 {
 				p.Differences[metrics[m].Name] = difference(&metrics[m], column(0, m), v)
@@ -332,7 +333,7 @@ func verdict(m *Metric, v stats.Verdict, same bool) Verdict {
 }
 
 // beyond adds the lower bounds and the highest rates.
-func (c *CompareResult) beyond(ctx context.Context, variants []*sim.Scenario, opt *CompareOptions, report *reporter) error {
+func (c *CompareResult) beyond(ctx context.Context, variants []*sim.Scenario, opt *CompareOptions, report *runs.Reporter) error {
 	for i, sc := range variants {
 		p := &c.Policies[i]
 		if opt.LowerBound != nil {
@@ -351,7 +352,7 @@ func (c *CompareResult) beyond(ctx context.Context, variants []*sim.Scenario, op
 			if err != nil {
 				return fmt.Errorf("highest rate of policy %s: %w", p.Policy, err)
 			}
-			report.add(1, "highest rate of "+p.Policy)
+			report.Add(1, "highest rate of "+p.Policy)
 		}
 	}
 	return nil

@@ -7,15 +7,15 @@
 //   - [Compare] runs policies on the same traffic and says which differ.
 //   - [Tune] tries all 5,040 strict orders, then the parameters of the other
 //     policies, and says which priority matters.
-//   - [Sweep] runs a designed experiment over any fields of a scenario into an
-//     SQLite database that survives being killed.
+//
+// Package sweep beside it runs designed experiments over any fields of a
+// scenario into an SQLite database that survives being killed.
 //
 // All of them use common random numbers: replication i of every variant has
 // the scenario's seed plus i, so that variants meet the same packets and their
 // differences are paired. The runs are spread over the processors; results
 // do not depend on how many there are, nor on the order in which runs end.
 //
-// Left out: adaptive designs that choose points of a sweep by the results so
-// far (beyond the rate search and the local search), and steady-state rare
-// events: a loss is only ever estimated from packets that were simulated.
+// Left out: steady-state rare events; a loss is only ever estimated from packets
+// that were simulated.
 package study

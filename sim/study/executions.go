@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"spinesim/sim"
+	"spinesim/sim/study/internal/runs"
 	"spinesim/spine"
 	"spinesim/traces"
 )
@@ -92,10 +93,10 @@ func CompareExecutions(ctx context.Context, sc *sim.Scenario, opt ExecutionOptio
 		opt.Replications = 3
 	}
 	if len(opt.Executions) == 0 {
-		return nil, inputErrorf("nothing to compare")
+		return nil, runs.InputErrorf("nothing to compare")
 	}
 	if opt.Replications < 1 || opt.Replications > 100_000 {
-		return nil, inputErrorf("%d replications, want 1 to 100000", opt.Replications)
+		return nil, runs.InputErrorf("%d replications, want 1 to 100000", opt.Replications)
 	}
 	r := &ExecutionsResult{
 		Scenario: sc.Name, Process: sc.Traffic.Arrivals.Process, Saturating: saturates(sc), Packets: sc.Traffic.Packets,
@@ -107,9 +108,9 @@ func CompareExecutions(ctx context.Context, sc *sim.Scenario, opt ExecutionOptio
 	var variants []*sim.Scenario
 	for i, how := range opt.Executions {
 		if slices.Contains(opt.Executions[:i], how) {
-			return nil, inputErrorf("execution %s is there twice", how)
+			return nil, runs.InputErrorf("execution %s is there twice", how)
 		}
-		v := with(sc, func(v *sim.Scenario) {
+		v := runs.With(sc, func(v *sim.Scenario) {
 			v.Firmware.Execution = string(how)
 			if how == spine.ExecuteTable {
 				v.Firmware.Extension = nil // nothing could run it
@@ -133,8 +134,8 @@ func CompareExecutions(ctx context.Context, sc *sim.Scenario, opt ExecutionOptio
 		grid[i] = make([]executionRun, opt.Replications)
 	}
 	var done atomic.Int64
-	report := newReporter(opt.Progress, int64(len(variants)*opt.Replications), &done)
-	err = each(ctx, opt.Workers, len(variants)*opt.Replications, func(ctx context.Context, k int) error {
+	report := runs.NewReporter(opt.Progress, int64(len(variants)*opt.Replications), &done)
+	err = runs.Each(ctx, opt.Workers, len(variants)*opt.Replications, func(ctx context.Context, k int) error {
 		i, j := k%len(variants), k/len(variants)
 		v := replicate(variants[i], j)
 		run := &grid[i][j]
@@ -144,7 +145,7 @@ func CompareExecutions(ctx context.Context, sc *sim.Scenario, opt ExecutionOptio
 			return fmt.Errorf("execution %s, seed %d: %w", v.Firmware.Execution, v.Seed, err)
 		}
 		run.outcome, run.forwarded = outcomeOf(res), res.Forwarded
-		report.add(1, v.Firmware.Execution)
+		report.Add(1, v.Firmware.Execution)
 		return nil
 	})
 	if err != nil {
@@ -273,7 +274,7 @@ func executionResult(how spine.Execution, first, runs []executionRun, isFirst bo
 	}
 	for m := range metrics {
 		v := metricOf(runs, m)
-		e.Figures[metrics[m].Name] = interval(v)
+		e.Figures[metrics[m].Name] = NewInterval(v)
 		if !isFirst {
 			e.Differences[metrics[m].Name] = difference(&metrics[m], metricOf(first, m), v)
 		}

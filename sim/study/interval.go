@@ -22,9 +22,9 @@ type Interval struct {
 	Short string      `json:"short,omitempty"`
 }
 
-// interval is the estimate of the mean of independent values; values that are
+// NewInterval is the estimate of the mean of independent values; values that are
 // no figure are left out.
-func interval(values []float64) Interval {
+func NewInterval(values []float64) Interval {
 	var m stats.Moments
 	for _, v := range values {
 		if !math.IsNaN(v) && !math.IsInf(v, 0) {

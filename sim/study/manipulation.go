@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 
 	"spinesim/sim"
+	"spinesim/sim/study/internal/runs"
 	"spinesim/traces"
 )
 
@@ -75,9 +76,9 @@ func Manipulation(ctx context.Context, sc *sim.Scenario, opt ManipulationOptions
 	modes := ManipulationModes()
 	res := &ManipulationResult{Scenario: sc.Name, Functions: opt.Functions, Bytes: int(sc.Traffic.Sizes.Bytes) - 20}
 	type run struct{ gap, box, stall float64 }
-	runs := make([]run, len(modes)*opt.Replications)
+	measured := make([]run, len(modes)*opt.Replications)
 	var done doneCount
-	err := each(ctx, opt.Workers, len(runs), func(ctx context.Context, i int) error {
+	err := runs.Each(ctx, opt.Workers, len(measured), func(ctx context.Context, i int) error {
 		m := *sc
 		m.Seed += uint64(i % opt.Replications)
 		m.Traffic.Packets, m.Traffic.Arrivals.Process = opt.Packets, "saturating"
@@ -90,8 +91,8 @@ func Manipulation(ctx context.Context, sc *sim.Scenario, opt ManipulationOptions
 		if len(r.Unloaded) > 0 {
 			return &sim.InputError{Err: fmt.Errorf("%s: %s (see firmware.watchdog)", modes[i/opt.Replications], r.Unloaded[0])}
 		}
-		runs[i] = run{float64(r.Gap.Mean), b.mean(), b.stallShare()}
-		done.tell(opt.Progress, len(runs), modes[i/opt.Replications])
+		measured[i] = run{float64(r.Gap.Mean), b.mean(), b.stallShare()}
+		done.tell(opt.Progress, len(measured), modes[i/opt.Replications])
 		return nil
 	})
 	if err != nil {
@@ -102,11 +103,11 @@ func Manipulation(ctx context.Context, sc *sim.Scenario, opt ManipulationOptions
 		row := ManipulationRow{Mode: mode}
 		var gap, box []float64
 		stall := 0.0
-		for _, r := range runs[k*opt.Replications : (k+1)*opt.Replications] {
+		for _, r := range measured[k*opt.Replications : (k+1)*opt.Replications] {
 			gap, box = append(gap, r.gap), append(box, r.box)
 			stall += r.stall / float64(opt.Replications)
 		}
-		row.Gap, row.Box, row.Stall = interval(gap), interval(box), traces.Real(stall)
+		row.Gap, row.Box, row.Stall = NewInterval(gap), NewInterval(box), traces.Real(stall)
 		row.MBps = traces.Real(float64(sc.Traffic.Sizes.Bytes)) / row.Gap.Mean
 		if mode == "sequential" {
 			sequential = float64(row.Gap.Mean)

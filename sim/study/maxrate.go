@@ -9,6 +9,7 @@ import (
 
 	"spinesim/lanai"
 	"spinesim/sim"
+	"spinesim/sim/study/internal/runs"
 	"spinesim/sim/traffic"
 	"spinesim/traces"
 )
@@ -44,7 +45,7 @@ func DefaultMaxRate() MaxRateOptions { return MaxRateOptions{Loss: 0.005} }
 
 func (o MaxRateOptions) filled(sc *sim.Scenario) (MaxRateOptions, error) {
 	if !(o.Loss >= 0 && o.Loss < 1) {
-		return o, inputErrorf("loss bound %g, want 0 to less than 1", o.Loss)
+		return o, runs.InputErrorf("loss bound %g, want 0 to less than 1", o.Loss)
 	}
 	if o.Packets == 0 {
 		o.Packets = 50_000
@@ -57,13 +58,13 @@ func (o MaxRateOptions) filled(sc *sim.Scenario) (MaxRateOptions, error) {
 		o.Replications = 8
 	}
 	if o.Replications < 1 || o.Replications > 10_000 {
-		return o, inputErrorf("%d replications, want 1 to 10000", o.Replications)
+		return o, runs.InputErrorf("%d replications, want 1 to 10000", o.Replications)
 	}
 	if o.Resolution == 0 {
 		o.Resolution = 0.0025
 	}
 	if !(o.Resolution >= 1e-4 && o.Resolution <= 0.5) {
-		return o, inputErrorf("resolution %g, want 0.0001 to 0.5", o.Resolution)
+		return o, runs.InputErrorf("resolution %g, want 0.0001 to 0.5", o.Resolution)
 	}
 	if o.Start == 0 {
 		if o.Start = sc.Traffic.Arrivals.Rate.PerSecond(); o.Start == 0 {
@@ -71,7 +72,7 @@ func (o MaxRateOptions) filled(sc *sim.Scenario) (MaxRateOptions, error) {
 		}
 	}
 	if !(o.Start >= minRate && o.Start <= 1e9) {
-		return o, inputErrorf("first rate %g packets/s, want %d to 1e9", o.Start, minRate)
+		return o, runs.InputErrorf("first rate %g packets/s, want %d to 1e9", o.Start, minRate)
 	}
 	return o, nil
 }
@@ -124,21 +125,9 @@ type MaxRateResult struct {
 // Found tells whether there is a rate.
 func (r *MaxRateResult) Found() bool { return r.Rate > 0 }
 
-// inputErrorf is a user's mistake.
-func inputErrorf(format string, args ...any) error {
-	return &sim.InputError{Err: fmt.Errorf(format, args...)}
-}
-
-// with copies a scenario, so that the copy's own values can be changed.
-func with(sc *sim.Scenario, change func(*sim.Scenario)) *sim.Scenario {
-	c := *sc
-	change(&c)
-	return &c
-}
-
 // replicate is replication i of a scenario.
 func replicate(sc *sim.Scenario, i int) *sim.Scenario {
-	return with(sc, func(c *sim.Scenario) { c.Seed += uint64(i) })
+	return runs.With(sc, func(c *sim.Scenario) { c.Seed += uint64(i) })
 }
 
 // congestion are the reasons for which an overloaded router loses packets, by
@@ -223,7 +212,7 @@ func MaxRate(ctx context.Context, sc *sim.Scenario, opt MaxRateOptions) (*MaxRat
 		return nil, err
 	}
 	if c := sc.Traffic.Capture; c != nil && c.Pace == "stamps" {
-		return nil, inputErrorf("traffic.capture.pace: a capture by its time stamps has one rate; want rate or link")
+		return nil, runs.InputErrorf("traffic.capture.pace: a capture by its time stamps has one rate; want rate or link")
 	}
 	hash, err := sc.Hash()
 	if err != nil {
@@ -303,7 +292,7 @@ func (r *MaxRateResult) saturated(ctx context.Context, m *rateMeter) error {
 		gap, lat, p99 = append(gap, t.gap), append(lat, t.latency), append(p99, t.p99)
 		loss = append(loss, float64(t.lost)/float64(max(t.offered, 1)))
 	}
-	r.MeasuredGap, r.Latency, r.LatencyP99, r.Loss = interval(gap), interval(lat), interval(p99), interval(loss)
+	r.MeasuredGap, r.Latency, r.LatencyP99, r.Loss = NewInterval(gap), NewInterval(lat), NewInterval(p99), NewInterval(loss)
 	g := r.MeasuredGap
 	r.Gap, r.GapLow, r.GapHigh = g.Mean, g.Low, g.High
 	r.Rate, r.Root, r.Low, r.High = 1e6/g.Mean, 1e6/g.Mean, 1e6/g.High, 1e6/g.Low
@@ -333,15 +322,15 @@ func (m *rateMeter) measure(ctx context.Context, rates []float64, packets uint64
 	if packets < m.opt.Packets {
 		m.total = max(m.total, m.done.Load()+5*int64(m.opt.Packets)*int64(reps*len(m.sc.Traffic.Ingress)))
 	}
-	report := newReporter(m.opt.Progress, m.total, &m.done)
-	err := each(ctx, m.opt.Workers, len(rates)*reps, func(ctx context.Context, k int) error {
+	report := runs.NewReporter(m.opt.Progress, m.total, &m.done)
+	err := runs.Each(ctx, m.opt.Workers, len(rates)*reps, func(ctx context.Context, k int) error {
 		i, j := k/reps, k%reps
 		sc := replicate(m.sc, j)
 		sc.Traffic.Packets = packets
 		if rates[i] > 0 {
 			var err error
 			if sc.Traffic.Arrivals.Rate, err = traffic.PacketsPerSecond(rates[i]); err != nil {
-				return inputErrorf("traffic.arrivals.rate: %w", err)
+				return runs.InputErrorf("traffic.arrivals.rate: %w", err)
 			}
 		}
 		r, err := sim.Run(ctx, sc, sim.Options{})
@@ -353,7 +342,7 @@ func (m *rateMeter) measure(ctx context.Context, rates []float64, packets uint64
 			offered: r.Received, lost: lostPackets(r), gap: float64(r.Gap.Mean),
 			latency: float64(r.Latency.Ingress.Mean), p99: float64(r.Latency.Ingress.P99),
 		}
-		report.add(per, fmt.Sprintf("%.5g packets/s", rates[i]))
+		report.Add(per, fmt.Sprintf("%.5g packets/s", rates[i]))
 		return nil
 	})
 	return out, err

@@ -7,6 +7,7 @@ import (
 
 	"spinesim/sim"
 	"spinesim/sim/des"
+	"spinesim/sim/study/internal/runs"
 	"spinesim/sim/traffic"
 )
 
@@ -49,7 +50,7 @@ type MaxRateTableResult struct {
 // error.
 func MaxRateTable(ctx context.Context, sc *sim.Scenario, opt TableOptions) (*MaxRateTableResult, error) {
 	if sc.Traffic.Capture != nil {
-		return nil, inputErrorf("traffic.capture: a capture has its own sizes and times; a table needs synthetic traffic")
+		return nil, runs.InputErrorf("traffic.capture: a capture has its own sizes and times; a table needs synthetic traffic")
 	}
 	sizes := opt.Bytes
 	if sizes == nil {
@@ -62,9 +63,9 @@ func MaxRateTable(ctx context.Context, sc *sim.Scenario, opt TableOptions) (*Max
 	var cells []*sim.Scenario
 	for _, p := range procs {
 		if !slices.Contains(processes[:], p) {
-			return nil, inputErrorf("arrival process %q, want one of %v", p, processes)
+			return nil, runs.InputErrorf("arrival process %q, want one of %v", p, processes)
 		}
-		base := with(sc, func(c *sim.Scenario) {
+		base := runs.With(sc, func(c *sim.Scenario) {
 			a := &c.Traffic.Arrivals
 			a.Process = p
 			if p == "jittered" && a.Jitter == 0 {
@@ -78,7 +79,7 @@ func MaxRateTable(ctx context.Context, sc *sim.Scenario, opt TableOptions) (*Max
 			cells = append(cells, base)
 		}
 		for _, b := range sizes {
-			cells = append(cells, with(base, func(c *sim.Scenario) {
+			cells = append(cells, runs.With(base, func(c *sim.Scenario) {
 				c.Traffic.Sizes = sim.SizeSpec{Kind: "fixed", Bytes: des.Bytes(b)}
 			}))
 		}

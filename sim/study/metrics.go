@@ -8,6 +8,7 @@ import (
 
 	"spinesim/sim"
 	"spinesim/sim/stats"
+	"spinesim/sim/study/internal/runs"
 	"spinesim/traces"
 )
 
@@ -124,7 +125,7 @@ func MetricByName(name string) (*Metric, error) {
 		}
 		names = append(names, metrics[i].Name)
 	}
-	return nil, inputErrorf("metric %q, want one of %s", name, strings.Join(names, ", "))
+	return nil, runs.InputErrorf("metric %q, want one of %s", name, strings.Join(names, ", "))
 }
 
 // values are all metrics of a run, in the table's order.

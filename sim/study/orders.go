@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"spinesim/sim"
+	"spinesim/sim/study/internal/runs"
 	"spinesim/spine"
 	"spinesim/traces"
 )
@@ -111,14 +112,14 @@ func newOrder(o order, os []outcome, objective int) Order {
 
 // exhaust runs orders, each with so many replications. It returns the orders
 // that are done, in the order given, and the number of runs made.
-func exhaust(ctx context.Context, sc *sim.Scenario, orders []order, replications, atOnce, objective int, report *reporter) ([]Order, int, error) {
+func exhaust(ctx context.Context, sc *sim.Scenario, orders []order, replications, atOnce, objective int, report *runs.Reporter) ([]Order, int, error) {
 	per := int64(sc.Traffic.Packets) * int64(len(sc.Traffic.Ingress))
 	return shareRuns(orders, replications, objective, func(list []order) ([][]outcome, error) {
 		grid := make([][]outcome, len(list))
 		for i := range grid {
 			grid[i] = make([]outcome, replications)
 		}
-		err := each(ctx, atOnce, len(list)*replications, func(ctx context.Context, k int) error {
+		err := runs.Each(ctx, atOnce, len(list)*replications, func(ctx context.Context, k int) error {
 			i, j := k/replications, k%replications
 			v := replicate(sc, j)
 			v.Policy = spine.FormatOrder(list[i])
@@ -127,7 +128,7 @@ func exhaust(ctx context.Context, sc *sim.Scenario, orders []order, replications
 				return fmt.Errorf("order %s, seed %d: %w", v.Policy, v.Seed, err)
 			}
 			grid[i][j] = outcomeOf(r)
-			report.add(per, v.Policy)
+			report.Add(per, v.Policy)
 			return nil
 		})
 		return grid, err
@@ -280,7 +281,7 @@ func pairEffects(orders []Order, objective *Metric) []PairEffect {
 			if e.Pairs == 0 {
 				continue
 			}
-			e.Effect, e.Adjacent = interval(all), interval(near)
+			e.Effect, e.Adjacent = NewInterval(all), NewInterval(near)
 			e.Favours = traces.Real(float64(favours) / float64(len(all)))
 			e.Ties = traces.Real(float64(ties) / float64(len(all)))
 			half := float64(e.Effect.Mean) / 2

@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 
 	"spinesim/sim"
+	"spinesim/sim/study/internal/runs"
 	"spinesim/traces"
 )
 
@@ -111,15 +112,15 @@ func Predict(ctx context.Context, sc *sim.Scenario, machines []Machine, opt Pred
 			p.Rows = append(p.Rows, PredictionRow{Machine: m, Choice: c.Name})
 			for _, policy := range []string{"default", "pci-first"} {
 				jobs = append(jobs, job{len(p.Rows) - 1, policy})
-				s := with(m.Apply(sc), c.Change)
+				s := runs.With(m.Apply(sc), c.Change)
 				s.Policy = policy
 				scs = append(scs, s)
 			}
 		}
 	}
 	var done atomic.Int64
-	rep := newReporter(opt.Progress, int64(len(jobs)), &done)
-	err := each(ctx, opt.Workers, len(jobs), func(ctx context.Context, i int) error {
+	rep := runs.NewReporter(opt.Progress, int64(len(jobs)), &done)
+	err := runs.Each(ctx, opt.Workers, len(jobs), func(ctx context.Context, i int) error {
 		got, err := predictOne(ctx, scs[i], opt)
 		if err != nil {
 			return err
@@ -130,7 +131,7 @@ func Predict(ctx context.Context, sc *sim.Scenario, machines []Machine, opt Pred
 		} else {
 			row.PCIFirst = *got
 		}
-		rep.add(1, row.Choice)
+		rep.Add(1, row.Choice)
 		return nil
 	})
 	if err != nil {
@@ -167,7 +168,7 @@ func predictOne(ctx context.Context, sc *sim.Scenario, opt PredictOptions) (*Pre
 	if err != nil {
 		return nil, err
 	}
-	sat := with(sc, func(s *sim.Scenario) {
+	sat := runs.With(sc, func(s *sim.Scenario) {
 		s.Traffic.Arrivals.Process, s.Traffic.Packets = "saturating", opt.Packets
 		s.Traffic.FIFO = max(2, s.Traffic.FIFO)
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"spinesim/sim"
+	"spinesim/sim/study/internal/runs"
 	"spinesim/traces"
 )
 
@@ -51,7 +52,7 @@ func TestPredict(t *testing.T) {
 	if float64(p.Low) != low || float64(p.High) != high {
 		t.Errorf("band %v … %v, want %v … %v", p.Low, p.High, low, high)
 	}
-	last := with(machines[1].Apply(sc), func(s *sim.Scenario) { s.Policy = "pci-first" })
+	last := runs.With(machines[1].Apply(sc), func(s *sim.Scenario) { s.Policy = "pci-first" })
 	one, err := predictOne(t.Context(), last, opt)
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +71,7 @@ func TestChoices(t *testing.T) {
 	sc := scenario(t, "fig6.4")
 	seen := map[string]string{}
 	for _, c := range Choices() {
-		s := with(sc, c.Change)
+		s := runs.With(sc, c.Change)
 		if err := s.Validate(); err != nil {
 			t.Errorf("%s: %v", c.Name, err)
 			continue

@@ -112,7 +112,7 @@ func (s *search) probe(ctx context.Context, packets uint64, rates ...float64) ([
 			loss, gap, lat, p99 = append(loss, l), append(gap, t.gap), append(lat, t.latency), append(p99, t.p99)
 			p.Losses = append(p.Losses, traces.Real(l))
 		}
-		p.Loss, p.Gap, p.Latency, p.LatencyP99 = interval(loss), interval(gap), interval(lat), interval(p99)
+		p.Loss, p.Gap, p.Latency, p.LatencyP99 = NewInterval(loss), NewInterval(gap), NewInterval(lat), NewInterval(p99)
 		p.Pass = float64(p.Lost) <= s.bound*float64(p.Offered)
 		if p.Loss.OK() {
 			p.Decided = float64(p.Loss.High) < s.bound || float64(p.Loss.Low) > s.bound

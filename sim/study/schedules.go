@@ -10,6 +10,7 @@ import (
 
 	"spinesim/sim"
 	"spinesim/sim/des"
+	"spinesim/sim/study/internal/runs"
 	"spinesim/sim/traffic"
 	"spinesim/spine"
 	"spinesim/traces"
@@ -47,13 +48,13 @@ func (o SchedulesOptions) filled() (SchedulesOptions, error) {
 		o.Load = 0.7
 	}
 	if !(o.Load > 0 && o.Load <= 1.5) {
-		return o, inputErrorf("load %g, want above 0 and at most 1.5", o.Load)
+		return o, runs.InputErrorf("load %g, want above 0 and at most 1.5", o.Load)
 	}
 	if o.Replications < 1 || o.Replications > 10_000 {
-		return o, inputErrorf("%d replications, want 1 to 10000", o.Replications)
+		return o, runs.InputErrorf("%d replications, want 1 to 10000", o.Replications)
 	}
 	if len(o.Policies) < 2 {
-		return o, inputErrorf("%d policies, want at least 2 to compare", len(o.Policies))
+		return o, runs.InputErrorf("%d policies, want at least 2 to compare", len(o.Policies))
 	}
 	return o, nil
 }
@@ -201,7 +202,7 @@ func Schedules(ctx context.Context, sc *sim.Scenario, opt SchedulesOptions) (*Sc
 			return nil, err
 		}
 	}
-	base := with(sc, func(v *sim.Scenario) {
+	base := runs.With(sc, func(v *sim.Scenario) {
 		v.Traffic.Packets, v.Traffic.Capture = opt.Packets, nil
 	})
 	if err := base.Validate(); err != nil {
@@ -218,7 +219,7 @@ func Schedules(ctx context.Context, sc *sim.Scenario, opt SchedulesOptions) (*Sc
 		points += len(c.points)
 	}
 	var done atomic.Int64
-	report := newReporter(opt.Progress, int64((2*len(cases)+points)*len(opt.Policies)*opt.Replications), &done)
+	report := runs.NewReporter(opt.Progress, int64((2*len(cases)+points)*len(opt.Policies)*opt.Replications), &done)
 	for _, c := range cases {
 		row, err := scheduleRow(ctx, base, c, kinds, &opt, report)
 		if err != nil {
@@ -240,13 +241,13 @@ func Schedules(ctx context.Context, sc *sim.Scenario, opt SchedulesOptions) (*Sc
 func under(sc *sim.Scenario, policies []string) []*sim.Scenario {
 	var out []*sim.Scenario
 	for _, p := range policies {
-		out = append(out, with(sc, func(v *sim.Scenario) { v.Policy = p }))
+		out = append(out, runs.With(sc, func(v *sim.Scenario) { v.Policy = p }))
 	}
 	return out
 }
 
 func saturated(sc *sim.Scenario) *sim.Scenario {
-	return with(sc, func(v *sim.Scenario) { v.Traffic.Arrivals.Process = "saturating" })
+	return runs.With(sc, func(v *sim.Scenario) { v.Traffic.Arrivals.Process = "saturating" })
 }
 
 // acrossRuns is a metric of a variant's replications.
@@ -256,11 +257,11 @@ func acrossRuns(grid []outcome, metric string) Interval {
 	for _, o := range grid {
 		v = append(v, o.values[i])
 	}
-	return interval(v)
+	return NewInterval(v)
 }
 
-func scheduleRow(ctx context.Context, base *sim.Scenario, c scheduleCase, kinds []string, opt *SchedulesOptions, report *reporter) (*ScheduleRow, error) {
-	sc := with(base, c.apply)
+func scheduleRow(ctx context.Context, base *sim.Scenario, c scheduleCase, kinds []string, opt *SchedulesOptions, report *runs.Reporter) (*ScheduleRow, error) {
+	sc := runs.With(base, c.apply)
 	bound, binding, err := sim.LowerBound(saturated(sc))
 	if err != nil {
 		return nil, err
@@ -347,11 +348,11 @@ func scheduleAxes(sc *sim.Scenario) []scheduleAxis {
 	return axes
 }
 
-func scheduleCurve(ctx context.Context, base *sim.Scenario, a scheduleAxis, kinds []string, opt *SchedulesOptions, report *reporter) (*ScheduleCurve, error) {
+func scheduleCurve(ctx context.Context, base *sim.Scenario, a scheduleAxis, kinds []string, opt *SchedulesOptions, report *runs.Reporter) (*ScheduleCurve, error) {
 	c := &ScheduleCurve{Axis: a.name, Policies: opt.Policies, Gaps: make([][]Interval, len(opt.Policies)), BreakEven: traces.Real(math.NaN())}
 	var lead []float64 // of the best static policy before the best dynamic one
 	for _, x := range a.points {
-		sc := saturated(with(base, func(v *sim.Scenario) { a.apply(v, x) }))
+		sc := saturated(runs.With(base, func(v *sim.Scenario) { a.apply(v, x) }))
 		bound, _, err := sim.LowerBound(sc)
 		if err != nil {
 			return nil, err

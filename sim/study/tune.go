@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"spinesim/sim"
+	"spinesim/sim/study/internal/runs"
 	"spinesim/sim/traffic"
 	"spinesim/spine"
 	"spinesim/traces"
@@ -128,7 +129,7 @@ func (o TuneOptions) filled() (TuneOptions, error) {
 			*d.value = d.or
 		}
 		if *d.value < 1 || *d.value > 100_000 {
-			return o, inputErrorf("%d %s, want 1 to 100000", *d.value, d.name)
+			return o, runs.InputErrorf("%d %s, want 1 to 100000", *d.value, d.name)
 		}
 	}
 	if o.Packets == 0 {
@@ -147,7 +148,7 @@ type tuning struct {
 	objective *Metric
 	index     int // of the objective
 	done      atomic.Int64
-	report    *reporter
+	report    *runs.Reporter
 	per       int64 // packets of a run
 	r         *TuneResult
 	tried     []ParetoPoint
@@ -176,7 +177,7 @@ func Tune(ctx context.Context, sc *sim.Scenario, opt TuneOptions) (*TuneResult, 
 		return nil, err
 	}
 	if objective.Better == Neither {
-		return nil, inputErrorf("objective %s: it is neither good nor bad, want another", objective.Name)
+		return nil, runs.InputErrorf("objective %s: it is neither good nor bad, want another", objective.Name)
 	}
 	if err := sc.Validate(); err != nil {
 		return nil, err
@@ -190,7 +191,7 @@ func Tune(ctx context.Context, sc *sim.Scenario, opt TuneOptions) (*TuneResult, 
 				return nil, &sim.InputError{Err: err}
 			}
 			if slices.Contains(orders, o) {
-				return nil, inputErrorf("order %s is there twice", t)
+				return nil, runs.InputErrorf("order %s is there twice", t)
 			}
 			orders = append(orders, o)
 		}
@@ -201,14 +202,14 @@ func Tune(ctx context.Context, sc *sim.Scenario, opt TuneOptions) (*TuneResult, 
 	}
 	if opt.MaxRate != nil {
 		if saturates(sc) {
-			return nil, inputErrorf("traffic.arrivals.process: a source that is never empty has no highest rate; want another, or no search for it")
+			return nil, runs.InputErrorf("traffic.arrivals.process: a source that is never empty has no highest rate; want another, or no search for it")
 		}
 		if _, err := opt.MaxRate.filled(sc); err != nil {
 			return nil, err
 		}
 	}
 	t := &tuning{opt: opt, objective: objective, index: metricIndex(objective.Name), prints: map[string]string{}}
-	t.sc = with(sc, func(c *sim.Scenario) {
+	t.sc = runs.With(sc, func(c *sim.Scenario) {
 		c.Traffic.Packets = opt.Packets
 		if opt.Saturated {
 			c.Traffic.Arrivals.Process = "saturating"
@@ -228,7 +229,7 @@ func Tune(ctx context.Context, sc *sim.Scenario, opt TuneOptions) (*TuneResult, 
 		Seed: sc.Seed, DefaultValue: traces.Real(math.NaN()), Version: sim.Version,
 		Orders: []Order{}, Effects: []PairEffect{}, Policies: []TunedPolicy{}, Pareto: []ParetoPoint{}, Unused: []string{},
 	}
-	t.report = newReporter(opt.Progress, t.estimate(len(orders), len(kinds)), &t.done)
+	t.report = runs.NewReporter(opt.Progress, t.estimate(len(orders), len(kinds)), &t.done)
 	for _, step := range []func(context.Context) error{
 		func(ctx context.Context) error { return t.orders(ctx, orders) },
 		func(ctx context.Context) error { return t.policies(ctx, kinds) },
@@ -311,12 +312,12 @@ func tunable(names []string) ([]spine.PolicyKind, error) {
 		if i < 0 {
 			_, err := policyName(n, 0)
 			if err == nil {
-				err = inputErrorf("policy %q: want the name of a kind, without parameters", n)
+				err = runs.InputErrorf("policy %q: want the name of a kind, without parameters", n)
 			}
 			return nil, err
 		}
 		if _, err := spine.NewPolicy(n, 0, 0); err != nil || len(defaults(&all[i]).neighbours(nil)) == 0 {
-			return nil, inputErrorf("policy %s has no parameter to search", n)
+			return nil, runs.InputErrorf("policy %s has no parameter to search", n)
 		}
 		out = append(out, all[i])
 	}
@@ -365,7 +366,7 @@ func (t *tuning) climb(ctx context.Context, kind *spine.PolicyKind, orders []str
 		}
 		variants := make([]*sim.Scenario, len(fresh))
 		for i, s := range fresh {
-			variants[i] = with(t.sc, func(c *sim.Scenario) { c.Policy = s.text() })
+			variants[i] = runs.With(t.sc, func(c *sim.Scenario) { c.Policy = s.text() })
 		}
 		grid, err := t.grid(ctx, variants)
 		if err != nil {
@@ -435,7 +436,7 @@ func (t *tuning) grid(ctx context.Context, variants []*sim.Scenario) ([][]outcom
 	for i := range grid {
 		grid[i] = make([]outcome, reps)
 	}
-	err := each(ctx, t.opt.Workers, len(variants)*reps, func(ctx context.Context, k int) error {
+	err := runs.Each(ctx, t.opt.Workers, len(variants)*reps, func(ctx context.Context, k int) error {
 		i, j := k/reps, k%reps
 		v := replicate(variants[i], j)
 		r, err := sim.Run(ctx, v, sim.Options{})
@@ -443,7 +444,7 @@ func (t *tuning) grid(ctx context.Context, variants []*sim.Scenario) ([][]outcom
 			return fmt.Errorf("policy %s, seed %d: %w", v.Policy, v.Seed, err)
 		}
 		grid[i][j] = outcomeOf(r)
-		t.report.add(t.per, v.Policy)
+		t.report.Add(t.per, v.Policy)
 		return nil
 	})
 	return grid, err
@@ -502,7 +503,7 @@ func (t *tuning) finalists() []string {
 // final compares the finalists and searches the highest rates of the best.
 func (t *tuning) final(ctx context.Context, sc *sim.Scenario) error {
 	names := t.finalists()
-	f := with(t.sc, func(c *sim.Scenario) {
+	f := runs.With(t.sc, func(c *sim.Scenario) {
 		c.Traffic.Packets = t.opt.FinalPackets
 		c.Seed += uint64(t.opt.Replications) // none that chose them
 	})
@@ -511,7 +512,7 @@ func (t *tuning) final(ctx context.Context, sc *sim.Scenario) error {
 	c, err := Compare(ctx, f, CompareOptions{
 		Policies: names, Replications: t.opt.FinalReplications, Workers: t.opt.Workers,
 		Progress: func(done, _ int64, what string) {
-			t.report.add(before+done*per-t.done.Load(), "finalist "+what)
+			t.report.Add(before+done*per-t.done.Load(), "finalist "+what)
 		},
 	})
 	t.r.Final = c
@@ -530,13 +531,13 @@ func (t *tuning) final(ctx context.Context, sc *sim.Scenario) error {
 		o := *t.opt.MaxRate
 		o.Workers = t.opt.Workers
 		o.Progress = func(done, _ int64, what string) {
-			t.report.add(before+done-t.done.Load(), "highest rate of "+p.Policy+", "+what)
+			t.report.Add(before+done-t.done.Load(), "highest rate of "+p.Policy+", "+what)
 		}
 		if i > 0 {
 			// They are better than the default: about as much as in gap.
 			o.Start = float64(c.Policies[0].MaxRate.Rate)
 		}
-		v := with(sc, func(s *sim.Scenario) { s.Policy = p.Policy })
+		v := runs.With(sc, func(s *sim.Scenario) { s.Policy = p.Policy })
 		if !v.Traffic.Arrivals.Rate.Set() {
 			if v.Traffic.Arrivals.Rate, err = traffic.PacketsPerSecond(10_000); err != nil {
 				return err

@@ -13,6 +13,7 @@ import (
 
 	"spinesim/sim"
 	"spinesim/sim/des"
+	"spinesim/sim/study/internal/runs"
 	"spinesim/spine"
 	"spinesim/traces"
 )
@@ -64,17 +65,17 @@ func TestSharedRuns(t *testing.T) {
 		some = append(some, all[r.IntN(len(all))])
 	}
 	gap := metricIndex("gap_us")
-	got, runs, err := exhaust(t.Context(), sc, some, 2, 2, gap, newReporter(nil, 0, new(atomic.Int64)))
+	got, made, err := exhaust(t.Context(), sc, some, 2, 2, gap, runs.NewReporter(nil, 0, new(atomic.Int64)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got) != len(some) || runs >= 2*len(some) {
-		t.Fatalf("%d orders in %d runs, want all %d in fewer than one each", len(got), runs, len(some))
+	if len(got) != len(some) || made >= 2*len(some) {
+		t.Fatalf("%d orders in %d runs, want all %d in fewer than one each", len(got), made, len(some))
 	}
 	shared := 0
 	for i, o := range got {
-		v := with(sc, func(c *sim.Scenario) { c.Policy = spine.FormatOrder(some[i]) })
-		grid, err := runGrid(t.Context(), 2, []*sim.Scenario{v}, 2, nil, newReporter(nil, 0, new(atomic.Int64)))
+		v := runs.With(sc, func(c *sim.Scenario) { c.Policy = spine.FormatOrder(some[i]) })
+		grid, err := runGrid(t.Context(), 2, []*sim.Scenario{v}, 2, nil, runs.NewReporter(nil, 0, new(atomic.Int64)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package study
+package runs
 
 import (
 	"context"
@@ -11,19 +11,19 @@ import (
 // grow while the work goes on, and what is being done. Calls do not overlap.
 type Progress func(done, total int64, what string)
 
-// workers is how many runs go on at once: n, or GOMAXPROCS for n < 1.
-func workers(n int) int {
+// Workers is how many runs go on at once: n, or GOMAXPROCS for n < 1.
+func Workers(n int) int {
 	if n < 1 {
 		return runtime.GOMAXPROCS(0)
 	}
 	return n
 }
 
-// each calls work(0) … work(n-1), at most so many at once, and returns the
+// Each calls work(0) … work(n-1), at most so many at once, and returns the
 // error of the lowest index. A failure, or the context's end, keeps further
 // calls from starting; those under way are waited for. Work must put what it
 // makes into a place of its own, so that nothing depends on the schedule.
-func each(ctx context.Context, atOnce, n int, work func(ctx context.Context, i int) error) error {
+func Each(ctx context.Context, atOnce, n int, work func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var (
@@ -33,7 +33,7 @@ func each(ctx context.Context, atOnce, n int, work func(ctx context.Context, i i
 		first  error
 		wg     sync.WaitGroup
 	)
-	for range min(workers(atOnce), n) {
+	for range min(Workers(atOnce), n) {
 		wg.Go(func() {
 			for {
 				mu.Lock()

@@ -1,4 +1,4 @@
-package study
+package sweep
 
 import (
 	"context"
@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 
 	"spinesim/sim"
+	"spinesim/sim/study"
+	"spinesim/sim/study/internal/runs"
 )
 
 // Shard is a part of a sweep: the runs whose number leaves Index when divided
@@ -25,15 +27,15 @@ func ParseShard(s string) (Shard, error) {
 	i, err1 := strconv.Atoi(a)
 	n, err2 := strconv.Atoi(b)
 	if !ok || err1 != nil || err2 != nil || n < 1 || n > 1_000_000 || i < 0 || i >= n {
-		return Shard{}, inputErrorf("shard %q, want i/n with i from 0 to n-1, such as 0/4", s)
+		return Shard{}, runs.InputErrorf("shard %q, want i/n with i from 0 to n-1, such as 0/4", s)
 	}
 	return Shard{i, n}, nil
 }
 
 func (s Shard) has(run int) bool { return s.Of <= 1 || run%s.Of == s.Index }
 
-// SweepOptions are those of a sweep.
-type SweepOptions struct {
+// Options are those of a sweep.
+type Options struct {
 	// Replications instead of the design's, 0 for those. More of them later
 	// keep the ones that are there.
 	Replications int
@@ -41,11 +43,11 @@ type SweepOptions struct {
 	// Workers is how many runs go on at once [GOMAXPROCS].
 	Workers int
 	// Progress is told the runs that are done, of those that were missing.
-	Progress Progress
+	Progress study.Progress
 }
 
-// SweepPlan is everything that a sweep would run.
-type SweepPlan struct {
+// Plan is everything that a sweep would run.
+type Plan struct {
 	Name         string        `json:"name"`
 	Scenario     string        `json:"scenario"`
 	Design       string        `json:"design"`
@@ -67,9 +69,9 @@ type plannedPoint struct {
 	params []any
 }
 
-// SweepReport says what a sweep did.
-type SweepReport struct {
-	*SweepPlan
+// Report says what a sweep did.
+type Report struct {
+	*Plan
 	Database    string   `json:"database"`
 	Shard       string   `json:"shard,omitempty"`
 	Planned     int      `json:"planned"` // runs of this shard
@@ -81,12 +83,12 @@ type SweepReport struct {
 
 // Plan checks a design and works out its points. Every mistake that a scenario
 // can have shows here, with the line of the factor it belongs to.
-func (d *Design) Plan(ctx context.Context, replications int) (*SweepPlan, error) {
+func (d *Design) Plan(ctx context.Context, replications int) (*Plan, error) {
 	if replications == 0 {
 		replications = d.Replications
 	}
 	if replications < 1 || replications > maxReps {
-		return nil, inputErrorf("%d replications, want 1 to %d", replications, maxReps)
+		return nil, runs.InputErrorf("%d replications, want 1 to %d", replications, maxReps)
 	}
 	var fixed []string
 	for _, s := range d.Settings {
@@ -96,7 +98,7 @@ func (d *Design) Plan(ctx context.Context, replications int) (*SweepPlan, error)
 	if err != nil {
 		return nil, d.blame("", err)
 	}
-	p := &SweepPlan{Name: d.Name, Scenario: base.Name, Design: d.Kind, Replications: replications, seed: base.Seed}
+	p := &Plan{Name: d.Name, Scenario: base.Name, Design: d.Kind, Replications: replications, seed: base.Seed}
 	if d.Seed != nil {
 		p.seed = *d.Seed
 	}
@@ -112,7 +114,7 @@ func (d *Design) Plan(ctx context.Context, replications int) (*SweepPlan, error)
 		}
 	}
 	planned := make([]plannedPoint, len(points))
-	err = each(ctx, 0, len(points), func(_ context.Context, i int) error {
+	err = runs.Each(ctx, 0, len(points), func(_ context.Context, i int) error {
 		settings := fixed[:len(fixed):len(fixed)]
 		for j, f := range d.Factors {
 			settings = append(settings, f.Path+"="+points[i][j])
@@ -207,7 +209,7 @@ func runKey(hash string, seed uint64) string {
 
 // run is number i of the plan, replications outermost, so that an interrupted
 // sweep has seen every point.
-func (p *SweepPlan) run(i int) (*plannedPoint, row) {
+func (p *Plan) run(i int) (*plannedPoint, row) {
 	q := &p.points[i%len(p.points)]
 	rep := i / len(p.points)
 	seed := p.seed + uint64(rep)
@@ -223,19 +225,19 @@ func resultText(r *sim.Result) (string, error) {
 	return string(b), err
 }
 
-// Sweep runs what is missing of a design in a database. It commits every run as
+// Run runs what is missing of a design in a database. It commits every run as
 // soon as it is finished; started again after an interruption of any kind it
 // goes on, and repeats no run that was committed. A run that fails is reported
 // and does not keep the others from being made.
 //
 // When the context ends, the error is the context's; the database has all runs
 // that were finished.
-func Sweep(ctx context.Context, d *Design, db *Store, opt SweepOptions) (*SweepReport, error) {
+func Run(ctx context.Context, d *Design, db *Store, opt Options) (*Report, error) {
 	p, err := d.Plan(ctx, opt.Replications)
 	if err != nil {
 		return nil, err
 	}
-	r := &SweepReport{SweepPlan: p, Database: db.Path()}
+	r := &Report{Plan: p, Database: db.Path()}
 	if opt.Shard.Of > 1 {
 		r.Shard = fmt.Sprintf("%d/%d", opt.Shard.Index, opt.Shard.Of)
 	}
@@ -273,10 +275,10 @@ func Sweep(ctx context.Context, d *Design, db *Store, opt SweepOptions) (*SweepR
 }
 
 // make makes runs and commits them.
-func (p *SweepPlan) make(ctx context.Context, db *Store, missing []int, opt *SweepOptions, r *SweepReport) error {
+func (p *Plan) make(ctx context.Context, db *Store, missing []int, opt *Options, r *Report) error {
 	var done atomic.Int64
-	report := newReporter(opt.Progress, int64(len(missing)), &done)
-	rows := make(chan row, 4*workers(opt.Workers))
+	report := runs.NewReporter(opt.Progress, int64(len(missing)), &done)
+	rows := make(chan row, 4*runs.Workers(opt.Workers))
 	stored := make(chan error, 1)
 	failed := make([]string, len(missing))
 	ctx, stop := context.WithCancel(ctx)
@@ -304,19 +306,22 @@ func (p *SweepPlan) make(ctx context.Context, db *Store, missing []int, opt *Swe
 				continue
 			}
 			r.Made += len(batch)
-			report.add(int64(len(batch)), "")
+			report.Add(int64(len(batch)), "")
 		}
 		stored <- failure
 	}()
-	err := each(ctx, opt.Workers, len(missing), func(ctx context.Context, k int) error {
+	err := runs.Each(ctx, opt.Workers, len(missing), func(ctx context.Context, k int) error {
 		q, w := p.run(missing[k])
-		sc := with(q.sc, func(c *sim.Scenario) { c.Seed = w.seed })
+		sc := runs.With(q.sc, func(c *sim.Scenario) { c.Seed = w.seed })
 		res, err := sim.Run(ctx, sc, sim.Options{})
 		if err != nil && ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if err == nil {
-			w.values, w.fingerprint, w.version = values(res), res.Fingerprint, res.Version
+			w.fingerprint, w.version = res.Fingerprint, res.Version
+			for _, m := range study.Metrics() {
+				w.values = append(w.values, m.Of(res))
+			}
 			var dropped uint64
 			for _, c := range res.Cards {
 				for _, n := range c.Dropped {

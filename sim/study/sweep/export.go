@@ -1,4 +1,4 @@
-package study
+package sweep
 
 import (
 	"bufio"
@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
+
+	"spinesim/sim/study"
 )
 
 // exportColumns are all columns but the whole result, the factors' right
@@ -134,7 +136,7 @@ func (s *Store) columnKinds(names []string) ([]reflect.Type, error) {
 		switch {
 		case texts.Int64 > 0:
 			kinds[i] = reflect.TypeFor[*string]()
-		case reals.Int64 > 0 || ints.Int64 == 0 && slices.ContainsFunc(metrics[:], func(m Metric) bool { return m.Name == n }):
+		case reals.Int64 > 0 || ints.Int64 == 0 && slices.ContainsFunc(study.Metrics(), func(m study.Metric) bool { return m.Name == n }):
 			kinds[i] = reflect.TypeFor[*float64]()
 		case ints.Int64 > 0:
 			kinds[i] = reflect.TypeFor[*int64]()

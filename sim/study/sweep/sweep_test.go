@@ -1,4 +1,4 @@
-package study
+package sweep
 
 import (
 	"bufio"
@@ -20,6 +20,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"spinesim/sim"
+	"spinesim/sim/study"
 )
 
 // small is a sweep of 24 points that takes a moment.
@@ -59,7 +60,7 @@ func child(path string) error {
 		return err
 	}
 	defer db.Close()
-	_, err = Sweep(context.Background(), d, db, SweepOptions{Progress: func(done, _ int64, _ string) { fmt.Println(done) }})
+	_, err = Run(context.Background(), d, db, Options{Progress: func(done, _ int64, _ string) { fmt.Println(done) }})
 	return err
 }
 
@@ -73,9 +74,9 @@ func store(t testing.TB, name string) *Store {
 	return s
 }
 
-func sweepInto(t testing.TB, db *Store, text string, opt SweepOptions) *SweepReport {
+func sweepInto(t testing.TB, db *Store, text string, opt Options) *Report {
 	t.Helper()
-	r, err := Sweep(t.Context(), design(t, text), db, opt)
+	r, err := Run(t.Context(), design(t, text), db, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +144,7 @@ func insertions(t testing.TB, s *Store) []string {
 // nothing repeated, and its table is that of an undisturbed one.
 func TestSweepKilled(t *testing.T) {
 	undisturbed := store(t, "undisturbed.db")
-	whole := sweepInto(t, undisturbed, small, SweepOptions{})
+	whole := sweepInto(t, undisturbed, small, Options{})
 	if whole.Made != 48 || whole.Found != 0 || whole.Points != 24 {
 		t.Fatalf("undisturbed: %+v", whole)
 	}
@@ -197,26 +198,26 @@ func TestSweepKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	r := sweepInto(t, db, small, SweepOptions{})
+	r := sweepInto(t, db, small, Options{})
 	if r.Found != len(before) || r.Made != 48-len(before) {
 		t.Errorf("after the kills: %d found and %d made, want %d and %d", r.Found, r.Made, len(before), 48-len(before))
 	}
 	if d := cmp.Diff(table(t, undisturbed), table(t, db)); d != "" {
 		t.Errorf("the tables differ:\n%s", d)
 	}
-	if r := sweepInto(t, db, small, SweepOptions{}); r.Made != 0 || r.Found != 48 {
+	if r := sweepInto(t, db, small, Options{}); r.Made != 0 || r.Found != 48 {
 		t.Errorf("once more: %+v", r)
 	}
 }
 
 func TestSweepShards(t *testing.T) {
 	whole := store(t, "whole.db")
-	sweepInto(t, whole, small, SweepOptions{Workers: 1})
+	sweepInto(t, whole, small, Options{Workers: 1})
 	merged := store(t, "merged.db")
 	made := 0
 	for i := range 3 {
 		part := store(t, fmt.Sprintf("part%d.db", i))
-		r := sweepInto(t, part, small, SweepOptions{Shard: Shard{i, 3}, Workers: 2})
+		r := sweepInto(t, part, small, Options{Shard: Shard{i, 3}, Workers: 2})
 		if r.Planned != 16 || r.Made != 16 || r.Shard != fmt.Sprintf("%d/3", i) {
 			t.Errorf("shard %d: %+v", i, r)
 		}
@@ -236,7 +237,7 @@ func TestSweepShards(t *testing.T) {
 	}
 	// A run that gave something else in another database.
 	liar := store(t, "liar.db")
-	sweepInto(t, liar, small, SweepOptions{Shard: Shard{0, 24}})
+	sweepInto(t, liar, small, Options{Shard: Shard{0, 24}})
 	if _, err := liar.db.Exec("UPDATE runs SET fingerprint = 'another' WHERE replication = 1"); err != nil {
 		t.Fatal(err)
 	}
@@ -251,15 +252,15 @@ func TestSweepShards(t *testing.T) {
 
 func TestSweepGrows(t *testing.T) {
 	db := store(t, "grows.db")
-	sweepInto(t, db, small, SweepOptions{})
+	sweepInto(t, db, small, Options{})
 	first := insertions(t, db)
-	r := sweepInto(t, db, small, SweepOptions{Replications: 3})
+	r := sweepInto(t, db, small, Options{Replications: 3})
 	if r.Found != 48 || r.Made != 24 {
 		t.Errorf("a third replication: %+v", r)
 	}
 	// A further factor: its present value has been run already.
 	more := small + "  firmware.credits: [4, 8]\n"
-	r = sweepInto(t, db, more, SweepOptions{})
+	r = sweepInto(t, db, more, Options{})
 	if r.Found != 48 || r.Made != 48 || r.Points != 48 {
 		t.Errorf("a further factor: %+v", r)
 	}
@@ -291,7 +292,7 @@ func TestSweepGrows(t *testing.T) {
 // TestSweepRows looks at one row against the same run made by hand.
 func TestSweepRows(t *testing.T) {
 	db := store(t, "rows.db")
-	sweepInto(t, db, small, SweepOptions{})
+	sweepInto(t, db, small, Options{})
 	sc := scenario(t, "fig6.4", "traffic.packets=30", "policy=pci-first", "firmware.buffers=2", "traffic.arrivals.rate=12000 packets/s", "seed=2")
 	want, err := sim.Run(t.Context(), sc, sim.Options{})
 	if err != nil {
@@ -327,12 +328,12 @@ func TestSweepRows(t *testing.T) {
 
 func TestSweepSummary(t *testing.T) {
 	db := store(t, "summary.db")
-	sweepInto(t, db, small, SweepOptions{})
+	sweepInto(t, db, small, Options{})
 	s, err := db.Summary(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(s.Points) != 24 || s.Runs != 48 || len(s.Metrics) != len(metrics) || len(s.Effects) != 3+2+4 {
+	if len(s.Points) != 24 || s.Runs != 48 || len(s.Metrics) != len(study.Metrics()) || len(s.Effects) != 3+2+4 {
 		t.Fatalf("%d points, %d runs, %d metrics, %d effects", len(s.Points), s.Runs, len(s.Metrics), len(s.Effects))
 	}
 	// An effect by hand, in SQL.
@@ -361,7 +362,7 @@ factors:
   traffic.packets: [1, 40]
   firmware.receive: [split, whole]
   firmware.poll: [12 cycles, 20 cycles]
-`, SweepOptions{})
+`, Options{})
 	var text bytes.Buffer
 	if err := db.WriteCSV(&text); err != nil {
 		t.Fatal(err)
@@ -443,7 +444,7 @@ factors:
 func TestSweepInterrupted(t *testing.T) {
 	db := store(t, "cut.db")
 	ctx, cancel := context.WithCancel(t.Context())
-	r, err := Sweep(ctx, design(t, small), db, SweepOptions{Progress: func(done, _ int64, _ string) {
+	r, err := Run(ctx, design(t, small), db, Options{Progress: func(done, _ int64, _ string) {
 		if done >= 7 {
 			cancel()
 		}
@@ -454,7 +455,7 @@ func TestSweepInterrupted(t *testing.T) {
 	if n := len(insertions(t, db)); n != r.Made {
 		t.Errorf("%d runs are there, %d were made", n, r.Made)
 	}
-	if r2 := sweepInto(t, db, small, SweepOptions{}); r2.Found != r.Made || r2.Found+r2.Made != 48 {
+	if r2 := sweepInto(t, db, small, Options{}); r2.Found != r.Made || r2.Found+r2.Made != 48 {
 		t.Errorf("%+v", r2)
 	}
 }
@@ -467,12 +468,12 @@ func TestSweepFailures(t *testing.T) {
 		t.Fatal(err)
 	}
 	db := store(t, "failures.db")
-	r, err := Sweep(t.Context(), design(t, `
+	r, err := Run(t.Context(), design(t, `
 scenario: fig6.4
 settings: {traffic.packets: 20}
 factors:
   routes.file: ["`+routes+`", ""]
-`), db, SweepOptions{})
+`), db, Options{})
 	if err == nil || r == nil || len(r.Failed) != 1 || r.Made != 1 || !strings.Contains(err.Error(), "routes.txt") {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -489,7 +490,7 @@ func TestSweepDiffersFromWhatIsThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, w := p.run(0)
-	w.values, w.counts, w.fingerprint, w.version, w.result = make([]float64, len(metrics)), make([]uint64, 4), "a", "v", "{}"
+	w.values, w.counts, w.fingerprint, w.version, w.result = make([]float64, len(study.Metrics())), make([]uint64, 4), "a", "v", "{}"
 	if err := db.insert(t.Context(), p.Parameters, []row{w}); err != nil {
 		t.Fatal(err)
 	}
@@ -580,7 +581,7 @@ func TestEveryMetricHasAColumn(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := append([]string{}, fixedColumns...)
-	for _, m := range metrics {
+	for _, m := range study.Metrics() {
 		want = append(want, m.Name)
 	}
 	want = append(append(want, countColumns...), "fingerprint", "version", "result")
@@ -597,7 +598,7 @@ func BenchmarkSweep(b *testing.B) {
 		for _, n := range []int{1, 2} {
 			db := store(b, "bench.db")
 			start := b.Elapsed()
-			sweepInto(b, db, text, SweepOptions{Workers: n})
+			sweepInto(b, db, text, Options{Workers: n})
 			wall[n] += (b.Elapsed() - start).Seconds()
 			db.Close()
 		}

@@ -1,4 +1,4 @@
-package study
+package sweep
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"spinesim/sim"
+	"spinesim/sim/study/internal/runs"
 )
 
 // The kinds of design.
@@ -111,22 +112,22 @@ func LoadDesign(path string) (*Design, error) {
 // directory for a scenario file beside it.
 func ParseDesign(text []byte, file string) (*Design, error) {
 	if len(text) > maxDesignFile {
-		return nil, inputErrorf("%s: more than %d bytes", file, maxDesignFile)
+		return nil, runs.InputErrorf("%s: more than %d bytes", file, maxDesignFile)
 	}
 	r := &designReader{file: file, d: &Design{file: file, at: map[string]int{}, Kind: FullDesign, Replications: 1, Draw: 1}}
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	var n yaml.Node
 	switch err := dec.Decode(&n); {
 	case errors.Is(err, io.EOF):
-		return nil, inputErrorf("%s: empty, want a design with scenario and factors", file)
+		return nil, runs.InputErrorf("%s: empty, want a design with scenario and factors", file)
 	case err != nil:
-		return nil, inputErrorf("%s: %s", file, strings.TrimPrefix(err.Error(), "yaml: "))
+		return nil, runs.InputErrorf("%s: %s", file, strings.TrimPrefix(err.Error(), "yaml: "))
 	}
 	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		return nil, inputErrorf("%s: more than one document", file)
+		return nil, runs.InputErrorf("%s: more than one document", file)
 	}
 	if len(n.Content) != 1 {
-		return nil, inputErrorf("%s: empty, want a design with scenario and factors", file)
+		return nil, runs.InputErrorf("%s: empty, want a design with scenario and factors", file)
 	}
 	if err := r.top(n.Content[0]); err != nil {
 		return nil, err
@@ -147,7 +148,7 @@ func (d *Design) fail(key, format string, args ...any) error {
 	if l, ok := d.at[key]; ok {
 		place += ":" + strconv.Itoa(l)
 	}
-	return inputErrorf("%s: %s: %w", place, key, fmt.Errorf(format, args...))
+	return runs.InputErrorf("%s: %s: %w", place, key, fmt.Errorf(format, args...))
 }
 
 type designReader struct {
@@ -156,7 +157,7 @@ type designReader struct {
 }
 
 func (r *designReader) fail(n *yaml.Node, key, format string, args ...any) error {
-	return inputErrorf("%s:%d: %s: %w", r.file, n.Line, key, fmt.Errorf(format, args...))
+	return runs.InputErrorf("%s:%d: %s: %w", r.file, n.Line, key, fmt.Errorf(format, args...))
 }
 
 // each walks a mapping, noting the lines of its keys.

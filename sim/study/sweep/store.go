@@ -1,4 +1,4 @@
-package study
+package sweep
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
 	"spinesim/sim"
+	"spinesim/sim/study"
 )
 
 const (
@@ -105,7 +106,7 @@ func (s *Store) init(create bool) error {
 	}
 	return s.update(context.Background(), func(tx *sql.Tx) error {
 		var cols []string
-		for _, m := range metrics {
+		for _, m := range study.Metrics() {
 			cols = append(cols, column(m.Name)+" REAL")
 		}
 		for _, c := range countColumns {
@@ -242,7 +243,7 @@ func (s *Store) insert(ctx context.Context, ps []Parameter, rows []row) error {
 	for _, p := range ps {
 		names = append(names, p.Path)
 	}
-	for _, m := range metrics {
+	for _, m := range study.Metrics() {
 		names = append(names, m.Name)
 	}
 	names = append(names, countColumns...)

@@ -1,4 +1,4 @@
-package study
+package sweep
 
 import (
 	"cmp"
@@ -8,47 +8,48 @@ import (
 	"strings"
 
 	"spinesim/sim"
+	"spinesim/sim/study"
 	"spinesim/traces"
 )
 
-// SweepSummary is what a database of runs says, point by point and factor by
+// Summary is what a database of runs says, point by point and factor by
 // factor.
-type SweepSummary struct {
-	Database   string        `json:"database"`
-	Runs       int           `json:"runs"`
-	Parameters []Parameter   `json:"parameters"`
-	Metrics    []Metric      `json:"metrics"`
-	Points     []SweepPoint  `json:"points"`
-	Effects    []SweepEffect `json:"effects"`
+type Summary struct {
+	Database   string         `json:"database"`
+	Runs       int            `json:"runs"`
+	Parameters []Parameter    `json:"parameters"`
+	Metrics    []study.Metric `json:"metrics"`
+	Points     []PointSummary `json:"points"`
+	Effects    []Effect       `json:"effects"`
 }
 
-// SweepPoint is one combination of the factors' values with its replications.
-type SweepPoint struct {
-	Values       []any               `json:"values"` // by parameter: number, text or null
-	ScenarioHash string              `json:"scenario_hash"`
-	Version      string              `json:"version"` // of the program
-	Replications int                 `json:"replications"`
-	Figures      map[string]Interval `json:"figures"` // by metric, over the replications
+// PointSummary is one combination of the factors' values with its replications.
+type PointSummary struct {
+	Values       []any                     `json:"values"` // by parameter: number, text or null
+	ScenarioHash string                    `json:"scenario_hash"`
+	Version      string                    `json:"version"` // of the program
+	Replications int                       `json:"replications"`
+	Figures      map[string]study.Interval `json:"figures"` // by metric, over the replications
 }
 
-// SweepEffect is a metric at one level of a factor, over all points that have
+// Effect is a metric at one level of a factor, over all points that have
 // it. In a balanced design differences between levels are main effects.
-type SweepEffect struct {
+type Effect struct {
 	Parameter string `json:"parameter"`
 	Value     any    `json:"value"`
 	Points    int    `json:"points"`
 	// Figures are the means over the points' means; their intervals are over
 	// the points, and so as wide as the other factors make them.
-	Figures map[string]Interval `json:"figures"`
+	Figures map[string]study.Interval `json:"figures"`
 }
 
 // Summary summarises the runs by metrics; nil stands for all of them.
-func (s *Store) Summary(names []string) (*SweepSummary, error) {
-	ms := Metrics()
+func (s *Store) Summary(names []string) (*Summary, error) {
+	ms := study.Metrics()
 	if names != nil {
 		ms = nil
 		for _, n := range names {
-			m, err := MetricByName(n)
+			m, err := study.MetricByName(n)
 			if err != nil {
 				return nil, err
 			}
@@ -59,12 +60,12 @@ func (s *Store) Summary(names []string) (*SweepSummary, error) {
 	if err != nil {
 		return nil, err
 	}
-	ms = slices.DeleteFunc(ms, func(m Metric) bool { return !slices.Contains(have, m.Name) })
+	ms = slices.DeleteFunc(ms, func(m study.Metric) bool { return !slices.Contains(have, m.Name) })
 	ps, err := s.Parameters()
 	if err != nil {
 		return nil, err
 	}
-	r := &SweepSummary{Database: s.path, Parameters: append([]Parameter{}, ps...), Metrics: ms, Points: []SweepPoint{}, Effects: []SweepEffect{}}
+	r := &Summary{Database: s.path, Parameters: append([]Parameter{}, ps...), Metrics: ms, Points: []PointSummary{}, Effects: []Effect{}}
 	cols := []string{"scenario_hash", "version"}
 	for _, p := range ps {
 		cols = append(cols, p.Path)
@@ -77,7 +78,7 @@ func (s *Store) Summary(names []string) (*SweepSummary, error) {
 		if n := len(r.Points); n > 0 && sums != nil {
 			p := &r.Points[n-1]
 			for i, m := range ms {
-				p.Figures[m.Name] = interval(sums[i])
+				p.Figures[m.Name] = study.NewInterval(sums[i])
 			}
 		}
 	}
@@ -88,7 +89,7 @@ func (s *Store) Summary(names []string) (*SweepSummary, error) {
 		v = v[2:]
 		if n := len(r.Points); n == 0 || r.Points[n-1].ScenarioHash != hash || r.Points[n-1].Version != version {
 			flush()
-			r.Points = append(r.Points, SweepPoint{Values: slices.Clone(v[:len(ps)]), ScenarioHash: hash, Version: version, Figures: map[string]Interval{}})
+			r.Points = append(r.Points, PointSummary{Values: slices.Clone(v[:len(ps)]), ScenarioHash: hash, Version: version, Figures: map[string]study.Interval{}})
 			sums = make([][]float64, len(ms))
 		}
 		r.Points[len(r.Points)-1].Replications++
@@ -113,8 +114,8 @@ func (s *Store) Summary(names []string) (*SweepSummary, error) {
 }
 
 // effects are the metrics at each value of a factor.
-func effects(points []SweepPoint, factor int, path string, ms []Metric) []SweepEffect {
-	var out []SweepEffect
+func effects(points []PointSummary, factor int, path string, ms []study.Metric) []Effect {
+	var out []Effect
 	at := map[string]int{}
 	means := [][][]float64{} // by value and metric
 	for _, p := range points {
@@ -123,7 +124,7 @@ func effects(points []SweepPoint, factor int, path string, ms []Metric) []SweepE
 		if !ok {
 			i = len(out)
 			at[key] = i
-			out = append(out, SweepEffect{Parameter: path, Value: p.Values[factor], Figures: map[string]Interval{}})
+			out = append(out, Effect{Parameter: path, Value: p.Values[factor], Figures: map[string]study.Interval{}})
 			means = append(means, make([][]float64, len(ms)))
 		}
 		out[i].Points++
@@ -133,10 +134,10 @@ func effects(points []SweepPoint, factor int, path string, ms []Metric) []SweepE
 	}
 	for i := range out {
 		for j, m := range ms {
-			out[i].Figures[m.Name] = interval(means[i][j])
+			out[i].Figures[m.Name] = study.NewInterval(means[i][j])
 		}
 	}
-	slices.SortStableFunc(out, func(a, b SweepEffect) int { return compareValues(a.Value, b.Value) })
+	slices.SortStableFunc(out, func(a, b Effect) int { return compareValues(a.Value, b.Value) })
 	return out
 }
 
@@ -161,7 +162,7 @@ func compareValues(a, b any) int {
 // Values are a metric of all runs of a point in the order of their
 // replications, for figures that need more than a mean.
 func (s *Store) Values(scenarioHash, metric string) ([]traces.Real, error) {
-	m, err := MetricByName(metric)
+	m, err := study.MetricByName(metric)
 	if err != nil {
 		return nil, err
 	}

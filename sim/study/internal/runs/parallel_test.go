@@ -1,4 +1,4 @@
-package study
+package runs
 
 import (
 	"context"
@@ -12,7 +12,7 @@ func TestEach(t *testing.T) {
 	for _, atOnce := range []int{0, 1, 3, 100} {
 		got := make([]int, 50)
 		var now, most atomic.Int32
-		err := each(t.Context(), atOnce, len(got), func(_ context.Context, i int) error {
+		err := Each(t.Context(), atOnce, len(got), func(_ context.Context, i int) error {
 			most.Store(max(most.Load(), now.Add(1)))
 			got[i] += i + 1
 			now.Add(-1)
@@ -30,7 +30,7 @@ func TestEach(t *testing.T) {
 			t.Errorf("%d ran at once, want at most %d", most.Load(), atOnce)
 		}
 	}
-	if err := each(t.Context(), 2, 0, nil); err != nil {
+	if err := Each(t.Context(), 2, 0, nil); err != nil {
 		t.Errorf("no work: %v", err)
 	}
 }
@@ -38,7 +38,7 @@ func TestEach(t *testing.T) {
 func TestEachFails(t *testing.T) {
 	boom := errors.New("boom")
 	var after atomic.Int32
-	err := each(t.Context(), 2, 1000, func(ctx context.Context, i int) error {
+	err := Each(t.Context(), 2, 1000, func(ctx context.Context, i int) error {
 		switch {
 		case i == 7:
 			return fmt.Errorf("work %d: %w", i, boom)
@@ -53,7 +53,7 @@ func TestEachFails(t *testing.T) {
 		t.Errorf("got %v after %d more, want boom at once", err, after.Load())
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	err = each(ctx, 2, 1000, func(_ context.Context, i int) error {
+	err = Each(ctx, 2, 1000, func(_ context.Context, i int) error {
 		if i == 3 {
 			cancel()
 		}
