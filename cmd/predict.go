@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"spinesim/sim/study"
+	"spinesim/spine"
 )
 
 func newPredict() *cobra.Command {
@@ -27,7 +28,10 @@ same with pci-first. Nothing is fitted here.`,
 			if err != nil {
 				return err
 			}
-			machines := []study.Machine{{Scale: sc.Firmware.Scale, Poll: int(sc.Firmware.Poll), PeerWait: sc.Bus.PeerWait}}
+			if f := sc.Firmware.Factors; fits == "" && f != spine.SameFactors(f.Receive) {
+				return usagef("firmware.factors: %+v, and predict knows machines of one factor for receive, dma, flow and send; want the same for these, and 1 for route", f)
+			}
+			machines := []study.Machine{{Scale: sc.Firmware.Factors.Receive, Poll: int(sc.Firmware.Poll), PeerWait: sc.Bus.PeerWait}}
 			if fits != "" {
 				if machines, err = readFits(fits); err != nil {
 					return err

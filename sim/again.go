@@ -147,7 +147,7 @@ func (r *RecordedArrivals) changed(machine string, settings []string) (*Scenario
 	var sc *Scenario
 	var err error
 	if r.own {
-		sc, err = Parse([]byte(r.meta.ScenarioYAML), "scenario in "+r.path, "", settings...)
+		sc, err = load([]byte(r.meta.ScenarioYAML), "scenario in "+r.path, "", settings, true)
 	} else {
 		sc, err = Load(machine, settings...)
 	}

@@ -241,6 +241,44 @@ func (d *document) anchor(dir string) {
 	}
 }
 
+// scaleKey is the key that factors have replaced.
+const scaleKey = "scale"
+
+// refuseScale refuses firmware.scale, which was one factor on all handlers.
+func (d *document) refuseScale() error {
+	_, firmware := child(d.root, "firmware")
+	if firmware == nil || firmware.Kind != yaml.MappingNode {
+		return nil
+	}
+	k, v := child(firmware, scaleKey)
+	if k == nil {
+		return nil
+	}
+	return d.errorf(k, "firmware."+scaleKey, "one factor on all handlers is no longer offered, want firmware.factors: {receive: %[1]s, dma: %[1]s, flow: %[1]s, send: %[1]s}, or one of them (route is the router handler's own)", v.Value)
+}
+
+// readScale reads firmware.scale of a scenario that was written when there was
+// no other factor.
+func (d *document) readScale() {
+	_, firmware := child(d.root, "firmware")
+	if firmware == nil || firmware.Kind != yaml.MappingNode {
+		return
+	}
+	for i := 0; i+1 < len(firmware.Content); i += 2 {
+		k, v := firmware.Content[i], firmware.Content[i+1]
+		if k.Value != scaleKey || v.Kind != yaml.ScalarNode {
+			continue
+		}
+		groups := &yaml.Node{Kind: yaml.MappingNode, Line: k.Line}
+		for _, g := range []string{"receive", "dma", "flow", "send"} {
+			groups.Content = append(groups.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: g, Line: k.Line}, v)
+		}
+		k.Value, firmware.Content[i+1] = "factors", groups
+		d.mark(groups, d.where[k])
+		return
+	}
+}
+
 // open finds a scenario by a preset's name or by a file's path.
 func open(name, dir string) (text []byte, file, newDir string, err error) {
 	if !strings.ContainsAny(name, `/\`) && !strings.HasSuffix(name, ".yaml") && !strings.HasSuffix(name, ".yml") {

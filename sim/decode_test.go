@@ -15,6 +15,8 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"spinesim/sim/traffic"
+	"spinesim/spine"
+	"spinesim/traces"
 )
 
 // TestMistakes: each mistake gives one line that names place and expectation.
@@ -38,7 +40,7 @@ func TestMistakes(t *testing.T) {
 		{"extends nothing", "extends: nowhere\n", []string{"bad.yaml:1", "extends", "nowhere", "fig6.4"}},
 		{"too big for SRAM", "card:\n  sram: 3 B\n", []string{"bad.yaml:2", "card"}},
 		{"no number", "traffic:\n  destinations: {kind: zipf, exponent: NaN}\n", []string{"bad.yaml:2", "traffic.destinations.exponent", "want a number"}},
-		{"infinite", "firmware:\n  scale: inf\n", []string{"bad.yaml:2", "firmware.scale", "want a number"}},
+		{"infinite", "firmware:\n  factors: {send: inf}\n", []string{"bad.yaml:2", "firmware.factors.send", "want a number"}},
 		{"poll beyond 32 bits", "firmware:\n  poll: 4294967297 cycles\n", []string{"bad.yaml:2", "firmware.poll", "at most 1000000000"}},
 		{"cost beyond 32 bits", "firmware:\n  costs:\n    Peer ACK: {cycles: 4294967297 cycles, accesses: 1}\n", []string{"bad.yaml:3", "Peer ACK.cycles", "at most 1000000000"}},
 		{"accesses beyond 32 bits", "firmware:\n  costs:\n    Peer ACK: {cycles: 7 cycles, accesses: 4294967297}\n", []string{"bad.yaml:3", "Peer ACK.accesses", "at most 1000000000"}},
@@ -234,4 +236,40 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("a scenario that was read cannot be read again: %v\n%s", err, out)
 		}
 	})
+}
+
+// TestScale: one factor on all handlers is refused with the names of those that
+// there are, but a record that was made with it is read as it was meant.
+func TestScale(t *testing.T) {
+	text := "extends: fig6.4\nfirmware:\n  scale: 1.5\n"
+	_, err := Parse([]byte(text), "mine.yaml", "")
+	if want := "mine.yaml:3: firmware.scale: one factor on all handlers is no longer offered, want firmware.factors: {receive: 1.5, dma: 1.5, flow: 1.5, send: 1.5}"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %q", err, want)
+	}
+	if _, err = Load("fig6.4", "firmware.scale=2"); err == nil || !strings.Contains(err.Error(), "--set firmware.scale: one factor") {
+		t.Errorf("as a setting: %v", err)
+	}
+	sc, err := Recorded(&traces.Meta{ScenarioYAML: text}, "old.rec")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := sc.Firmware.Factors, spine.SameFactors(1.5); got != want {
+		t.Errorf("a record's scale 1.5 is read as %+v, want %+v", got, want)
+	}
+	if _, err := Recorded(&traces.Meta{ScenarioYAML: "firmware:\n  scale: 0.001\n"}, "old.rec"); err == nil || !strings.Contains(err.Error(), "scenario in old.rec:2: firmware.factors.receive: 0.001, want 0.01 … 100") {
+		t.Errorf("a record's scale out of range: %v", err)
+	}
+	both, err := Recorded(&traces.Meta{ScenarioYAML: mustYAML(t, mustLoad(t, "fig6.4"))}, "new.rec")
+	if err != nil || both.Firmware.Factors != spine.NoFactors() {
+		t.Errorf("a new record: %+v, %v", both, err)
+	}
+}
+
+func mustYAML(t *testing.T, sc *Scenario) string {
+	t.Helper()
+	text, err := sc.YAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }

@@ -60,24 +60,32 @@ func Load(name string, settings ...string) (*Scenario, error) {
 	if err != nil {
 		return nil, &InputError{err}
 	}
-	return load(text, file, dir, settings)
+	return load(text, file, dir, settings, false)
 }
 
 // Parse reads a scenario from text; file names it in errors, and paths in it
 // are taken from the directory dir.
 func Parse(text []byte, file, dir string, settings ...string) (*Scenario, error) {
-	return load(text, file, dir, settings)
+	return load(text, file, dir, settings, false)
 }
 
-func load(text []byte, file, dir string, settings []string) (*Scenario, error) {
+// load reads a scenario, or with recorded one that a record carries, which may be
+// of an earlier program.
+func load(text []byte, file, dir string, settings []string, recorded bool) (*Scenario, error) {
 	d, err := resolve(text, file, dir, 0)
 	if err != nil {
 		return nil, err
+	}
+	if recorded {
+		d.readScale()
 	}
 	for _, s := range settings {
 		if err := d.set(s); err != nil {
 			return nil, err
 		}
+	}
+	if err := d.refuseScale(); err != nil {
+		return nil, err
 	}
 	// What nobody wrote down has the base scenario's value.
 	base, err := presets.ReadFile("scenarios/base.yaml")

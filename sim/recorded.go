@@ -8,7 +8,7 @@ func Recorded(m *traces.Meta, path string) (*Scenario, error) {
 	if m.ScenarioYAML == "" {
 		return nil, nil
 	}
-	return Parse([]byte(m.ScenarioYAML), "scenario in "+path, "")
+	return load([]byte(m.ScenarioYAML), "scenario in "+path, "", nil, true)
 }
 
 // RecordSpec says how a record of the scenario is measured and what its

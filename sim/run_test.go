@@ -66,9 +66,9 @@ var variants = []struct {
 	{"four-way loss", "four-way", []string{"traffic.arrivals.rate=9000 packets/s"}},
 	{"one card", "one-card", nil},
 	{"heavy loss, clocks aligned", "four-way", []string{"firmware.receive=whole", "firmware.credits=2", "traffic.fifo=2", "bus.burst=32 B", "card.phases=aligned", "traffic.arrivals.process=constant", "traffic.arrivals.rate=100000 packets/s"}},
-	{"heavy loss, host returns", "four-way", []string{"firmware.buffers=5", "firmware.scale=3", "traffic.fifo=2", "policy=round-robin", "traffic.arrivals.rate=100000 packets/s", "traffic.destinations.unroutable=0.3", "routes.default_route=false", "host.return=card", "host.return_card=2"}},
-	{"bridge, clocks aligned", "l2", []string{"seed=842", "firmware.buffers=3", "firmware.poll=1 cycles", "firmware.scale=0.3", "bus.peer_wait=1", "card.phases=aligned", "traffic.arrivals.process=saturating"}},
-	{"bridge, heavy loss", "l2", []string{"firmware.receive=ring", "traffic.fifo=3", "firmware.scale=3", "policy=oldest-first", "traffic.arrivals.rate=100000 packets/s"}},
+	{"heavy loss, host returns", "four-way", []string{"firmware.buffers=5", "firmware.factors={receive: 3, dma: 3, flow: 3, send: 3}", "traffic.fifo=2", "policy=round-robin", "traffic.arrivals.rate=100000 packets/s", "traffic.destinations.unroutable=0.3", "routes.default_route=false", "host.return=card", "host.return_card=2"}},
+	{"bridge, clocks aligned", "l2", []string{"seed=842", "firmware.buffers=3", "firmware.poll=1 cycles", "firmware.factors={receive: 0.3, dma: 0.3, flow: 0.3, send: 0.3}", "bus.peer_wait=1", "card.phases=aligned", "traffic.arrivals.process=saturating"}},
+	{"bridge, heavy loss", "l2", []string{"firmware.receive=ring", "traffic.fifo=3", "firmware.factors={receive: 3, dma: 3, flow: 3, send: 3}", "policy=oldest-first", "traffic.arrivals.rate=100000 packets/s"}},
 	{"lanai9", "fig6.4", []string{"card.preset=lanai9", "bus.clock=66 MHz", "bus.width=64"}},
 	{"drifting clocks", "fig6.4", []string{"card.deviation=[50 ppm, -50 ppm, 0 ppm, 10 ppm]"}},
 }

@@ -86,7 +86,7 @@ func (s *Simulation) scheduleModel() (*schedule.Machine, []schedule.Flow, error)
 		return nil, nil, inputErrorf("policy: no packet of the first %d is forwarded, so there is nothing to make a schedule for", scheduleSample)
 	}
 	m.Router = spine.Cost{
-		Cycles: int32((cycles + forwarded/2) / forwarded), Accesses: int32((accesses + forwarded/2) / forwarded),
+		Cycles: int32(fw.Costs.Charge(cycles+forwarded/2) / forwarded), Accesses: int32(fw.Costs.Charge(accesses+forwarded/2) / forwarded),
 		Source: fmt.Sprintf("mean over %d packets", forwarded),
 	}
 	return m, flows, nil

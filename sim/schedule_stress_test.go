@@ -30,7 +30,9 @@ func anyMachine(rng *rand.Rand) (preset string, settings []string) {
 	add("firmware.buffers=%d", 1+rng.IntN(8))
 	add("firmware.credits=%d", 1+rng.IntN(5))
 	add("firmware.poll=%d cycles", 1+rng.IntN(30))
-	add("firmware.scale=%s", of("0.3", "1", "1.5", "4"))
+	for _, g := range []string{"receive", "route", "dma", "flow", "send"} {
+		add("firmware.factors.%s=%s", g, of("0.3", "1", "1.5", "4"))
+	}
 	add("firmware.receive=%s", of("split", "whole", "ring"))
 	add("firmware.dma_chain=%s", of("dma", "self"))
 	add("traffic.fifo=%d", 2+rng.IntN(15))

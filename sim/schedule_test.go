@@ -57,8 +57,8 @@ func TestStaticHolds(t *testing.T) {
 func TestPrediction(t *testing.T) {
 	for _, settings := range [][]string{
 		{},
-		{"firmware.poll=30 cycles", "firmware.scale=1.4"},
-		{"firmware.scale=0.6", "bus.peer_wait=1"},
+		{"firmware.poll=30 cycles", "firmware.factors={receive: 1.4, dma: 1.4, flow: 1.4, send: 1.4}"},
+		{"firmware.factors={receive: 0.6, dma: 0.6, flow: 0.6, send: 0.6}", "bus.peer_wait=1"},
 		{"traffic.sizes.bytes=64 B"},
 		{"firmware.receive=whole"},
 		{"firmware.receive=ring", "firmware.dma_chain=self"},

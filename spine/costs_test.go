@@ -7,13 +7,13 @@ import (
 	"spinesim/traces"
 )
 
-func TestScaledCosts(t *testing.T) {
+func TestFactoredCosts(t *testing.T) {
 	start := StartCosts()
 	if err := start.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	for _, scale := range []float64{0.001, 0.5, 1, 1.1, 3} {
-		c := ScaledCosts(scale, 7)
+	for _, scale := range []float64{0.01, 0.5, 1, 1.1, 3} {
+		c := FactoredCosts(SameFactors(scale), 7)
 		if err := c.Validate(); err != nil {
 			t.Errorf("scale %g: %v", scale, err)
 		}

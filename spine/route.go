@@ -2,6 +2,7 @@ package spine
 
 import (
 	"fmt"
+	"math"
 
 	"spinesim/lanai"
 	"spinesim/sim/des"
@@ -16,12 +17,13 @@ type overrun struct{}
 // router handler's run demands.
 func (r *Runtime) runExtensions(now des.Time, p *packet, base lanai.Demand) lanai.Demand {
 	c := &r.ctx
-	c.Now, c.cycles, c.accesses, c.limit = now, int(base.Cycles), int(base.Accesses), r.spec.Watchdog
+	c.Now, c.cycles, c.accesses, c.limit = now, int(base.Cycles), int(base.Accesses), r.watchdog(base)
 	carried := min(len(p.frame.Data), p.bytes, r.spec.MaxPacket)
 	head := r.card.SRAM.View(r.bufAddr[p.buf], carried)
 	c.Batch, c.Place = int(p.batch), int(p.place)
 	r.extPkt = Packet{ID: p.id, Bytes: p.bytes, Header: head, Ingress: r.index, BadCRC: p.frame.BadCRC}
 	r.verdict = Verdict{Action: ToHost}
+	over := false
 	for i := 0; i < len(r.exts); i++ {
 		x := &r.exts[i]
 		r.router.calling.begin(now, r.index, x.name, p.id)
@@ -30,7 +32,7 @@ func (r *Runtime) runExtensions(now des.Time, p *packet, base lanai.Demand) lana
 		if fault != "" {
 			r.unloaded = append(r.unloaded, Unloaded{Extension: r.exts[i].Name(), Card: r.index, At: now, Reason: fault})
 			r.exts = append(r.exts[:i:i], r.exts[i+1:]...)
-			c.cycles = max(min(c.cycles, r.spec.Watchdog), 1)
+			over = true
 			r.verdict = Verdict{Action: ToHost, Reason: traces.ReasonWatchdog}
 			break
 		}
@@ -42,8 +44,24 @@ func (r *Runtime) runExtensions(now des.Time, p *packet, base lanai.Demand) lana
 	if len(r.exts) == 0 && r.verdict.Reason == traces.ReasonNone {
 		r.verdict.Reason = traces.ReasonExtension
 	}
-	cycles := max(c.cycles, 1)
-	return lanai.Demand{Cycles: int32(cycles), Accesses: int32(min(max(c.accesses, 0), cycles))}
+	// Never in place: an extension charges in its own cycles.
+	cycles := min(int(base.Cycles)+r.spec.Costs.Charge(c.cycles-int(base.Cycles)), maxCharge)
+	accesses := min(int(base.Accesses)+r.spec.Costs.Charge(c.accesses-int(base.Accesses)), maxCharge)
+	if over {
+		cycles = min(cycles, r.spec.Watchdog)
+	}
+	cycles = max(cycles, 1)
+	return lanai.Demand{Cycles: int32(cycles), Accesses: int32(min(max(accesses, 0), cycles))}
+}
+
+// watchdog is the watchdog's bound in the cycles that extensions charge: base is
+// the table's part of the run.
+func (r *Runtime) watchdog(base lanai.Demand) int {
+	f := r.spec.Costs.Charged
+	if f == 1 || r.spec.Watchdog == 0 {
+		return r.spec.Watchdog
+	}
+	return max(1, int(base.Cycles)+int(math.Floor(float64(r.spec.Watchdog-int(base.Cycles))/f)))
 }
 
 // handle runs one extension. An extension that passes the watchdog's bound is

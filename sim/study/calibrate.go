@@ -40,7 +40,8 @@ func (m Machine) String() string {
 // Apply lays the machine over a scenario.
 func (m Machine) Apply(sc *sim.Scenario) *sim.Scenario {
 	return runs.With(sc, func(c *sim.Scenario) {
-		c.Firmware.Scale, c.Firmware.Poll, c.Bus.PeerWait = m.Scale, des.Cycles(m.Poll), m.PeerWait
+		c.Firmware.Factors = spine.SameFactors(m.Scale)
+		c.Firmware.Poll, c.Bus.PeerWait = des.Cycles(m.Poll), m.PeerWait
 	})
 }
 
@@ -343,11 +344,14 @@ func (c *Calibration) WriteText(w io.Writer) error {
 // handler and where it comes from.
 func (c *Calibration) WriteScenario(w io.Writer, extends string) error {
 	f := c.Best
-	table := spine.ScaledCosts(f.Scale, int32(f.Poll))
+	table := spine.FactoredCosts(spine.SameFactors(f.Scale), int32(f.Poll))
 	fmt.Fprintf(w, "# Fitted by spinesim %s to the router handler's run, the best-case gap and the\n", c.Version)
 	fmt.Fprintf(w, "# best-case latency (thesis p.108–109); seed %d. Residuals: gap %+.1f %%, latency\n", c.Seed, 100*(float64(f.BestGap)/PublishedBestGap-1))
 	fmt.Fprintf(w, "# %+.1f %%. %d other machines of the grid fit as well within %.1f %%.\n", 100*(float64(f.FastLatency)/PublishedFastLatency-1), len(c.Equal)-1, 100*c.Margin)
-	fmt.Fprintf(w, "name: fitted\nextends: %s\nbus:\n  peer_wait: %d\nfirmware:\n  scale: %g\n  poll: %d cycles\n", extends, f.PeerWait, f.Scale, f.Poll)
+	fmt.Fprintf(w, "name: fitted\nextends: %s\nbus:\n  peer_wait: %d\nfirmware:\n  poll: %d cycles\n  factors:\n", extends, f.PeerWait, f.Poll)
+	for _, g := range []string{"receive", "dma", "flow", "send"} {
+		fmt.Fprintf(w, "    %s: %g\n", g, f.Scale)
+	}
 	fmt.Fprintln(w, "# The costs that follow from it:")
 	for _, h := range spine.Handlers {
 		cost := table.Handler[h]

@@ -19,8 +19,8 @@ type Machine struct {
 	Bus      pci.Spec
 	Firmware spine.Spec
 	// Router is the run of the router handler for a packet that is forwarded:
-	// the mean of what the extensions charge, in cycles, beside the cost
-	// table's entry.
+	// the mean of what the extensions charge, in cycles and with the cost
+	// table's factor on it, beside the table's entry.
 	Router spine.Cost
 }
 

@@ -162,7 +162,10 @@ func TestSynthesise(t *testing.T) {
 		{"self", spread(1500), 1, func(m *Machine) { m.Firmware.Chain = spine.ChainSelf }},
 		{"few buffers", spread(1500), 1, func(m *Machine) { m.Firmware.Buffers, m.Firmware.Credits = 2, 1 }},
 		{"one buffer", spread(1500), 1, func(m *Machine) { m.Firmware.Buffers, m.Firmware.Credits = 1, 1 }},
-		{"slow", spread(1500), 1, func(m *Machine) { m.Firmware.Costs = spine.ScaledCosts(1.7, 31); m.Card.Target.DataWait = 3 }},
+		{"slow", spread(1500), 1, func(m *Machine) {
+			m.Firmware.Costs = spine.FactoredCosts(spine.SameFactors(1.7), 31)
+			m.Card.Target.DataWait = 3
+		}},
 		{"host sends", spread(1500), 1, func(m *Machine) { m.Firmware.HostReturn = true }},
 		{"lanai9", spread(1500), 1, func(m *Machine) { m.Card = lanai.Lanai9(); m.Bus = m.Card.Bus }},
 	} {
