@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"spinesim/spine"
+	"spinesim/spine/policy"
 	"spinesim/traces"
 )
 
@@ -106,13 +107,13 @@ func TestPoliciesStarveNobody(t *testing.T) {
 		bound func(q int) int
 	}{
 		{"round-robin", func(int) int { return spine.NumQueues - 1 }},
-		{"weighted-round-robin", func(q int) int { return shares - spine.DefaultShares[q] }},
-		{"quota", func(q int) int { return 2 * (shares - spine.DefaultShares[q]) }},
+		{"weighted-round-robin", func(q int) int { return shares - policy.DefaultShares[q] }},
+		{"quota", func(q int) int { return 2 * (shares - policy.DefaultShares[q]) }},
 		{"stride", func(q int) int {
 			sum := 0
-			for i, n := range spine.DefaultShares {
+			for i, n := range policy.DefaultShares {
 				if i != q {
-					sum += n/spine.DefaultShares[q] + 2
+					sum += n/policy.DefaultShares[q] + 2
 				}
 			}
 			return sum

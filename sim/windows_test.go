@@ -8,6 +8,7 @@ import (
 
 	"spinesim/sim/des"
 	"spinesim/spine"
+	"spinesim/spine/policy"
 	"spinesim/traces"
 )
 
@@ -119,7 +120,7 @@ func TestReplayRunsTheSame(t *testing.T) {
 	sc := mustLoad(t, "fig6.4", "traffic.packets=3000")
 	for name, opt := range map[string]Options{
 		"scenario's own": {},
-		"policy by code": {Policy: func(int) (spine.Policy, error) { return spine.NewStrict("", spine.PCIFirstOrder), nil }},
+		"policy by code": {Policy: func(int) (spine.Policy, error) { return policy.NewStrict("", spine.PCIFirstOrder), nil }},
 	} {
 		var first, second []traces.Record
 		opt.Sinks = []traces.Sink{sinkFunc(func(r *traces.Record) {

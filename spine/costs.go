@@ -78,15 +78,6 @@ func (f Factors) Of(h traces.Event) float64 {
 	}
 }
 
-// Handlers lists the events that are handlers, in the figure's order, then
-// those that the figure does not show.
-var Handlers = [...]traces.Event{
-	traces.FreeBuffer, traces.PeerAck, traces.RxCheckHeader, traces.RxCheckBody,
-	traces.EnqRouterIn, traces.RouterIn, traces.EnqIPOutput, traces.PeerToPeerStart,
-	traces.DMAStartHandler, traces.DMAGenericStart, traces.DMAStartBody, traces.DMAStartHeader,
-	traces.WireOutputStart, traces.WireOutputDone, traces.AckSend, traces.ToHost, traces.FromHost,
-}
-
 // accessShare is the part of a table cost's instructions that load or store:
 // one in four, as in compiled code for small RISC processors (chosen).
 const accessShare = 4

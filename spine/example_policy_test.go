@@ -5,6 +5,7 @@ import (
 	"log"
 
 	"spinesim/spine"
+	"spinesim/spine/policy"
 )
 
 // A policy's plan is what it polls as long as every poll misses.
@@ -27,7 +28,7 @@ func ExampleNewPolicy() {
 
 // A rule with "until" has hysteresis: between the two levels it stays as it was.
 func ExampleNewRules() {
-	p, err := spine.NewRules("order=default, when buffers <= 4 until buffers >= 8 use pci-first")
+	p, err := policy.NewRules("order=default, when buffers <= 4 until buffers >= 8 use pci-first")
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -238,7 +238,7 @@ func (x *executed) replan() error {
 	r.planDone = 0
 	r.view.FreeBuffers, r.view.EngineBusy = len(r.freeBufs), r.engineBusy
 	r.policy.Plan(&r.view, &r.plan)
-	if err := r.plan.check(); err != nil {
+	if err := r.plan.Check(); err != nil {
 		return fmt.Errorf("card %d at %v: policy %s %w", r.index, r.eng.Now(), r.policy.Name(), err)
 	}
 	return x.poll()

@@ -153,11 +153,12 @@ func (r *Runtime) replan() error {
 	r.planDone = 0
 	if r.vector == nil && !r.fixed {
 		r.view.FreeBuffers, r.view.EngineBusy = len(r.freeBufs), r.engineBusy
+		r.plan.Fixed = false
 		r.policy.Plan(&r.view, &r.plan)
-		if err := r.plan.check(); err != nil {
+		if err := r.plan.Check(); err != nil {
 			return fmt.Errorf("card %d at %v: policy %s %w", r.index, r.eng.Now(), r.policy.Name(), err)
 		}
-		_, r.fixed = r.policy.(*Strict)
+		r.fixed = r.plan.Fixed
 	}
 	return r.poll()
 }

@@ -71,6 +71,17 @@ type pass struct {
 	wrap   bool
 }
 
+// StaticCounts tells how the card's static cycle fared; the zero value when
+// the policy is dynamic.
+func (r *Runtime) StaticCounts() StaticCounts {
+	if r.static == nil {
+		return StaticCounts{}
+	}
+	c := r.static.counts
+	c.Steps = append([]StaticStepCounts(nil), c.Steps...)
+	return c
+}
+
 func newStatic(r *Runtime, c *StaticCycle, cards int) (*static, error) {
 	if c == nil {
 		return nil, ErrDeferred

@@ -9,6 +9,7 @@ import (
 	"spinesim/lanai"
 	"spinesim/pci"
 	"spinesim/sim/des"
+	"spinesim/spine/policy"
 	"spinesim/traces"
 )
 
@@ -63,7 +64,7 @@ func TestRouterRefusesCycles(t *testing.T) {
 	} {
 		card := CardConfig{Card: lanai.Lanai4(), Firmware: DefaultSpec(), Policy: c.policy}
 		other := card
-		other.Policy = NewStrict("", DefaultOrder)
+		other.Policy = policy.NewStrict("", DefaultOrder)
 		_, err := New(des.New(des.Options{}), nil, &Config{Bus: pci.DefaultSpec(), Cards: []CardConfig{card, other}})
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)

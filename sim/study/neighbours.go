@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"spinesim/spine"
+	"spinesim/spine/policy"
 )
 
 // setting is a policy of the registry with the values of its parameters.
@@ -65,7 +66,7 @@ func steps(v string, orders []string) []string {
 		for i := range len(o) - 1 {
 			x := o
 			x[i], x[i+1] = x[i+1], x[i]
-			out = append(out, spine.FormatOrder(x))
+			out = append(out, policy.FormatOrder(x))
 		}
 		return out
 	}
@@ -135,6 +136,6 @@ func asOrder(v string) (order, bool) {
 	case "pci-first":
 		return spine.PCIFirstOrder, true
 	}
-	o, err := spine.ParseOrder(v)
+	o, err := policy.ParseOrder(v)
 	return o, err == nil
 }

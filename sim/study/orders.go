@@ -9,6 +9,7 @@ import (
 	"spinesim/sim"
 	"spinesim/sim/study/internal/runs"
 	"spinesim/spine"
+	"spinesim/spine/policy"
 	"spinesim/traces"
 )
 
@@ -104,7 +105,7 @@ func newOrder(o order, os []outcome, objective int) Order {
 	at := func(name string) traces.Real { return traces.Real(v[metricIndex(name)]) }
 	unused := unusedIn(os)
 	return Order{
-		Order: spine.FormatOrder(o), order: o, unused: unused, Objective: traces.Real(v[objective]), Gap: at("gap_us"), Latency: at("latency_us"),
+		Order: policy.FormatOrder(o), order: o, unused: unused, Objective: traces.Real(v[objective]), Gap: at("gap_us"), Latency: at("latency_us"),
 		LatencyP99: at("latency_p99_us"), Loss: at("loss"), SlowShare: at("slow_share"), BubbleShare: at("bubble_share"),
 		Fingerprint: os[0].fingerprint,
 	}
@@ -122,7 +123,7 @@ func exhaust(ctx context.Context, sc *sim.Scenario, orders []order, replications
 		err := runs.Each(ctx, atOnce, len(list)*replications, func(ctx context.Context, k int) error {
 			i, j := k/replications, k%replications
 			v := replicate(sc, j)
-			v.Policy = spine.FormatOrder(list[i])
+			v.Policy = policy.FormatOrder(list[i])
 			r, err := sim.Run(ctx, v, sim.Options{})
 			if err != nil {
 				return fmt.Errorf("order %s, seed %d: %w", v.Policy, v.Seed, err)
@@ -192,7 +193,7 @@ func shareRuns(orders []order, replications, objective int, run func([]order) ([
 			out = append(out, newOrder(o, os, objective))
 		} else if proven(c) {
 			r := newOrder(o, known[c], objective)
-			r.RunOf = spine.FormatOrder(c)
+			r.RunOf = policy.FormatOrder(c)
 			out = append(out, r)
 		}
 	}

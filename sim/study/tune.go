@@ -11,6 +11,7 @@ import (
 	"spinesim/sim/study/internal/runs"
 	"spinesim/sim/traffic"
 	"spinesim/spine"
+	"spinesim/spine/policy"
 	"spinesim/traces"
 )
 
@@ -186,7 +187,7 @@ func Tune(ctx context.Context, sc *sim.Scenario, opt TuneOptions) (*TuneResult, 
 	if opt.Orders != nil {
 		orders = nil
 		for _, t := range opt.Orders {
-			o, err := spine.ParseOrder(t)
+			o, err := policy.ParseOrder(t)
 			if err != nil {
 				return nil, &sim.InputError{Err: err}
 			}
@@ -459,7 +460,7 @@ func (t *tuning) finalists() []string {
 		// A strict order is known under its order whatever it is called.
 		if p, perr := spine.NewPolicy(text, t.sc.Seed, 0); perr == nil {
 			if s, ok := p.(*spine.Strict); ok {
-				name = spine.FormatOrder(s.Order())
+				name = policy.FormatOrder(s.Order())
 			}
 		}
 		if err != nil || seen[name] {

@@ -15,6 +15,7 @@ import (
 	"spinesim/sim/des"
 	"spinesim/sim/study/internal/runs"
 	"spinesim/spine"
+	"spinesim/spine/policy"
 	"spinesim/traces"
 )
 
@@ -24,7 +25,7 @@ func TestAllOrders(t *testing.T) {
 		t.Fatalf("%d orders, the first %v", len(all), all[0])
 	}
 	for i, o := range all {
-		p, err := spine.NewPolicy(spine.FormatOrder(o), 0, 0)
+		p, err := spine.NewPolicy(policy.FormatOrder(o), 0, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,7 +75,7 @@ func TestSharedRuns(t *testing.T) {
 	}
 	shared := 0
 	for i, o := range got {
-		v := runs.With(sc, func(c *sim.Scenario) { c.Policy = spine.FormatOrder(some[i]) })
+		v := runs.With(sc, func(c *sim.Scenario) { c.Policy = policy.FormatOrder(some[i]) })
 		grid, err := runGrid(t.Context(), 2, []*sim.Scenario{v}, 2, nil, runs.NewReporter(nil, 0, new(atomic.Int64)))
 		if err != nil {
 			t.Fatal(err)
@@ -102,7 +103,7 @@ func TestUnprovenRuns(t *testing.T) {
 		for _, o := range list {
 			ran[o]++
 			// Q2 and Q3 see messages only where Q6 stands first.
-			r := outcome{values: make([]float64, len(metrics)), fingerprint: spine.FormatOrder(o), unused: 1<<2 | 1<<3, done: true}
+			r := outcome{values: make([]float64, len(metrics)), fingerprint: policy.FormatOrder(o), unused: 1<<2 | 1<<3, done: true}
 			if o[0] == 6 {
 				r.unused = 0
 				r.values[0] = float64(o[1])

@@ -1,4 +1,4 @@
-package spine
+package policy
 
 import (
 	"errors"
@@ -147,17 +147,6 @@ type StaticCounts struct {
 	// such messages. GaveUp is waits without bound that had gone on for so
 	// long that cards must have been waiting for each other.
 	Unforeseen, UnforeseenPolls, GaveUp uint64
-}
-
-// StaticCounts tells how the card's static cycle fared; the zero value when
-// the policy is dynamic.
-func (r *Runtime) StaticCounts() StaticCounts {
-	if r.static == nil {
-		return StaticCounts{}
-	}
-	c := r.static.counts
-	c.Steps = append([]StaticStepCounts(nil), c.Steps...)
-	return c
 }
 
 // Deferred is a static policy by name only: its cycle is made for a scenario,

@@ -1,4 +1,4 @@
-package spine
+package policy
 
 var continuationFirstKind = PolicyKind{
 	Name: "continuation-first", Doc: "a begun DMA chain is finished before anything else",

@@ -1,4 +1,4 @@
-package spine
+package policy
 
 import (
 	"errors"
@@ -40,15 +40,22 @@ type View struct {
 type Plan struct {
 	Seq  []uint8
 	Loop int
+	// Fixed says that this plan, which loops, is the policy's only one, whatever
+	// the View and whatever was hit: the dispatcher neither asks again nor tells
+	// the policy of hits.
+	Fixed bool
 }
 
-// check refuses a plan that the dispatcher cannot follow.
-func (p *Plan) check() error {
+// Check refuses a plan that the dispatcher cannot follow.
+func (p *Plan) Check() error {
 	if len(p.Seq) == 0 {
 		return errors.New("plans no poll")
 	}
 	if p.Loop >= len(p.Seq) {
 		return fmt.Errorf("plans %d polls and a loop from poll %d on", len(p.Seq), p.Loop+1)
+	}
+	if p.Fixed && p.Loop < 0 {
+		return fmt.Errorf("plans %d polls for ever, and no loop", len(p.Seq))
 	}
 	for _, q := range p.Seq {
 		if q >= NumQueues {

@@ -1,4 +1,4 @@
-package spine
+package policy
 
 var roundRobinKind = PolicyKind{
 	Name: "round-robin", Doc: "the queues in turn",

@@ -1,4 +1,4 @@
-package spine
+package policy
 
 var (
 	defaultKind = PolicyKind{
@@ -60,7 +60,7 @@ func (s *Strict) Order() [NumQueues]uint8 { return s.order }
 // Plan polls the order over and over.
 func (s *Strict) Plan(_ *View, p *Plan) {
 	p.Seq = append(p.Seq[:0], s.order[:]...)
-	p.Loop = 0
+	p.Loop, p.Fixed = 0, true
 }
 
 // Hit changes nothing.

@@ -1,4 +1,4 @@
-package spine
+package policy
 
 var weightedKind = PolicyKind{
 	Name: "weighted-round-robin", Doc: "the queues in turn, each for up to its weight in handlers",

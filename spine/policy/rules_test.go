@@ -1,4 +1,4 @@
-package spine
+package policy
 
 import (
 	"fmt"

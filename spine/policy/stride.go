@@ -1,4 +1,4 @@
-package spine
+package policy
 
 var strideKind = PolicyKind{
 	Name: "stride", Doc: "proportional shares of handlers, deterministic",

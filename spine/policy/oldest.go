@@ -1,4 +1,4 @@
-package spine
+package policy
 
 var oldestFirstKind = PolicyKind{
 	Name: "oldest-first", Doc: "the runnable message that was sent first, whatever its queue",

@@ -1,4 +1,4 @@
-package spine
+package policy
 
 const eventVector = "event vector: one read tells all seven queues"
 

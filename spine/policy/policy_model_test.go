@@ -1,4 +1,4 @@
-package spine
+package policy
 
 import (
 	"math/rand/v2"
@@ -79,7 +79,7 @@ func (m *queueModel) serve(t testing.TB, p Policy, plan *Plan, arrive func(), li
 	}
 	for polls := 0; ; {
 		p.Plan(&m.view, plan)
-		if err := plan.check(); err != nil {
+		if err := plan.Check(); err != nil {
 			t.Fatalf("%s %v", p.Name(), err)
 		}
 		at := 0
