@@ -1,15 +1,10 @@
 package sim
 
 import (
-	"crypto/sha256"
 	"embed"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -295,72 +290,4 @@ func handlerNames() []string {
 func (s *Scenario) YAML() (string, error) {
 	b, err := yaml.Marshal(s)
 	return string(b), err
-}
-
-// Hash names the scenario by everything in it that can change a result, with
-// the contents of the files that it reads. Name, description, seed and how a
-// value was found do not count.
-func (s *Scenario) Hash() (string, error) {
-	c := *s
-	c.Name, c.Description, c.Extends, c.Found, c.Seed = "", "", "", nil, 0
-	h := sha256.New()
-	if c.Firmware.Execution == string(spine.ExecuteTable) {
-		c.Firmware.Execution = "" // as before there was a choice
-	}
-	c.Firmware.Extension = slices.Clone(c.Firmware.Extension)
-	for i, f := range c.Firmware.Extension {
-		sum, err := fileSum(f)
-		if err != nil {
-			return "", &InputError{err}
-		}
-		c.Firmware.Extension[i] = sum
-	}
-	for _, f := range []*string{&c.Routes.File, captureFile(&c)} {
-		if f == nil || *f == "" {
-			continue
-		}
-		sum, err := fileSum(*f)
-		if err != nil {
-			return "", &InputError{err}
-		}
-		*f = sum
-	}
-	var scheduleErr error
-	c.Policy = withScheduleFile(c.Policy, func(file string) (string, error) {
-		var sum string
-		sum, scheduleErr = fileSum(file)
-		return sum, scheduleErr
-	})
-	if scheduleErr != nil {
-		return "", &InputError{scheduleErr}
-	}
-	b, err := json.Marshal(&c)
-	if err != nil {
-		return "", err
-	}
-	h.Write(b)
-	return hex.EncodeToString(h.Sum(nil)[:8]), nil
-}
-
-// captureFile is the capture's file name in a copy of the capture's settings.
-func captureFile(s *Scenario) *string {
-	if s.Traffic.Capture == nil {
-		return nil
-	}
-	c := *s.Traffic.Capture
-	s.Traffic.Capture = &c
-	return &c.File
-}
-
-func fileSum(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
 }

@@ -28,7 +28,7 @@ func TestPinnedFormats(t *testing.T) {
 		t.Fatal(err)
 	}
 	meta := *s.Meta()
-	meta.Program, meta.ScenarioHash, meta.ScenarioYAML = "spinesim", "", ""
+	meta.Program, meta.ScenarioHash, meta.ScenarioYAML, meta.RunID = "spinesim", "", "", ""
 	var got strings.Builder
 	fmt.Fprintf(&got, "%d records\n", buf.Len())
 	for _, f := range traces.Formats() {
