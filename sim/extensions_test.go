@@ -25,65 +25,6 @@ func manipulating(mode string) string {
 	return fmt.Sprintf("extensions=[{kind: ilp, ilp: {%s, mode: %s}}, {kind: ipv4}]", functions, mode)
 }
 
-// withExtensions are machines whose router handler, or host, does more than
-// route by the table.
-var withExtensions = []struct {
-	name, preset string
-	settings     []string
-	floods       bool
-}{
-	{"bridge", "l2", nil, true},
-	{"bridge from IPv4 addresses", "l2", []string{"traffic.link=ip"}, true},
-	{"bridge that forgets", "l2", []string{"extensions=[{kind: l2, l2: {age: 8 ms, notice: 1 ms}}]", "traffic.arrivals.rate=800 packets/s"}, true},
-	{"bridge of few stations", "l2", []string{"extensions=[{kind: l2, l2: {stations: 20, buckets: 1, memory: 4 KiB, hash: multiplicative}}]"}, true},
-	{"bridge under load", "l2", []string{"traffic.arrivals.process=saturating"}, true},
-	{"bridge with two buffers", "l2", []string{"firmware.buffers=2", "firmware.credits=1", "traffic.arrivals.rate=5000 packets/s"}, true},
-	{"bridge before the router", "l2", []string{"extensions=[{kind: l2, l2: {unknown: next}}, {kind: ipv4}]"}, false},
-	{"bridge of two cards", "l2", []string{"cards=2", "traffic.ingress=[0, 1]"}, false},
-	{"bridge with receive: ring", "l2", []string{"firmware.receive=ring", "traffic.arrivals.rate=6000 packets/s"}, true},
-	{"unknown stations to the host", "l2", []string{"extensions=[{kind: l2, l2: {unknown: to-host}}]", "host.return=card", "host.return_card=3"}, false},
-	{"unknown stations dropped", "l2", []string{"extensions=[{kind: l2, l2: {unknown: drop, learning: off}}]"}, false},
-	{"batches", "l2", []string{"firmware.batch=4", "traffic.arrivals.rate=8000 packets/s"}, true},
-	{"batches longer than buffers", "fig6.4", []string{"firmware.batch=64", "traffic.arrivals.rate=12000 packets/s"}, false},
-	{"batches, round-robin", "fig6.4", []string{"firmware.batch=8", "policy=round-robin", "firmware.receive=whole"}, false},
-	{"sequential", "ilp", []string{manipulating("sequential"), "traffic.arrivals.rate=2000 packets/s"}, false},
-	{"integrated", "ilp", nil, false},
-	{"checksum by DMA", "ilp", []string{manipulating("dma-checksum")}, false},
-	{"manipulated, then bridged", "l2", []string{"extensions=[{kind: ilp, ilp: {functions: [pes], mode: integrated}}, {kind: l2}]", "traffic.carry=700 B", "traffic.arrivals.rate=1000 packets/s"}, true},
-	{"kernel", "host-path", nil, false},
-	{"kernel that polls", "host-path", []string{"host.kernel.notify=poll", "host.kernel.flush=eager", "host.kernel.mapped_every=2"}, false},
-	{"kernel without room", "host-path", []string{"host.kernel.queue=1", "host.kernel.processor=walnut-405", "traffic.destinations.unroutable=0.9", "traffic.arrivals.rate=14000 packets/s"}, false},
-}
-
-// TestExtensionInvariants runs each with the validator on, and poll by poll:
-// both must give the same record.
-func TestExtensionInvariants(t *testing.T) {
-	for _, v := range withExtensions {
-		t.Run(v.name, func(t *testing.T) {
-			t.Parallel()
-			sc := mustLoad(t, v.preset, append([]string{"traffic.packets=250"}, v.settings...)...)
-			skip := mustRun(t, sc, Options{Check: true})
-			if !skip.Drained || len(skip.Unloaded) > 0 {
-				t.Errorf("drained %v, unloaded %v: %v", skip.Drained, skip.Unloaded, skip.Notes)
-			}
-			step := mustRun(t, sc, Options{Stepping: true})
-			if skip.Fingerprint != step.Fingerprint {
-				t.Errorf("skipping gives %s, stepping %s", skip.Fingerprint, step.Fingerprint)
-			}
-			out := skip.Forwarded + skip.ToHost
-			for _, n := range skip.Dropped {
-				out += n
-			}
-			if out != skip.Received+skip.Copies || skip.Received != skip.Offered {
-				t.Errorf("%d offered, %d received, %d copied, %d left", skip.Offered, skip.Received, skip.Copies, out)
-			}
-			if v.floods != (skip.Copies > 0) {
-				t.Errorf("%d copies", skip.Copies)
-			}
-		})
-	}
-}
-
 // packetsOf reads what left the cards.
 func packetsOf(t *testing.T, b []byte) (packets [][]byte, cards []int) {
 	t.Helper()

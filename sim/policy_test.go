@@ -11,59 +11,6 @@ import (
 	"spinesim/traces"
 )
 
-// policyTexts are policies of every kind: as they are by default, and with
-// parameters that make them differ from what they are by default.
-func policyTexts() []string {
-	texts := []string{
-		"Q6 Q3 Q4 Q5 Q0 Q1 Q2", "Q1 Q2 Q3 Q4 Q5 Q6 Q0", "round-robin:order=6543210", "weighted-round-robin:weights=1/9/1/1/1/1/2",
-		"stride:tickets=1/7/2/1/1/1/3", "quota:limit=1", "quota:round=7", "adaptive:low=12,high=15",
-		"continuation-first:hold=yes", "continuation-first:order=1234560", "longest-queue-first:order=pci-first",
-		"rules:order=pci-first,when backlog<2 first Q1,when not engine and credits<=50% until credits=100% first Q3 Q4 Q5",
-	}
-	for _, k := range spine.PolicyKinds() {
-		if !k.WorkConserving {
-			continue // a dispatcher that waits need not fit every machine
-		}
-		if !k.Language {
-			texts = append(texts, k.Name)
-		}
-		texts = append(texts, k.Example)
-	}
-	return texts
-}
-
-// TestPolicies runs every kind of policy with the validator on, skipping and
-// stepping: nothing is lost or broken, and both make the same record.
-func TestPolicies(t *testing.T) {
-	texts := policyTexts()
-	machines := []struct {
-		preset   string
-		settings []string
-	}{
-		{"fig6.4", []string{"traffic.packets=500", "traffic.arrivals.rate=15000 packets/s"}},
-		{"four-way", []string{"traffic.packets=150", "firmware.buffers=6", "firmware.credits=2"}},
-		{"fig6.4", []string{"traffic.packets=400", "firmware.dma_chain=self", "firmware.receive=ring", "traffic.arrivals.process=saturating"}},
-	}
-	for _, text := range texts {
-		t.Run(text, func(t *testing.T) {
-			t.Parallel()
-			for i, m := range machines {
-				sc := mustLoad(t, m.preset, append([]string{"policy='" + text + "'"}, m.settings...)...)
-				skip := mustRun(t, sc, Options{Check: true})
-				if !skip.Drained {
-					t.Errorf("machine %d did not drain: %v", i, skip.Notes)
-				}
-				if again := mustRun(t, sc, Options{Stepping: true}); again.Fingerprint != skip.Fingerprint {
-					t.Errorf("machine %d: skipping gives %s, stepping %s", i, skip.Fingerprint, again.Fingerprint)
-				}
-				if want := skip.Policy; want == "" || !strings.HasPrefix(want, strings.Split(text, ":")[0]) && !strings.HasPrefix(text, "strict") {
-					t.Errorf("policy %q calls itself %q", text, want)
-				}
-			}
-		})
-	}
-}
-
 // waits counts, for each card and queue, the handlers of other queues that ran
 // while a message that could run stood first in the queue.
 type waits struct {

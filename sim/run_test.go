@@ -37,68 +37,6 @@ func mustRun(t testing.TB, sc *Scenario, opt Options) *Result {
 	return r
 }
 
-// variants are machines that differ in every choice of the model's rules.
-var variants = []struct {
-	name     string
-	preset   string
-	settings []string
-}{
-	{"default", "fig6.4", nil},
-	{"loss", "fig6.4", []string{"traffic.arrivals.rate=20000 packets/s"}},
-	{"saturating", "fig6.4", []string{"traffic.arrivals.process=saturating"}},
-	{"whole", "fig6.4", []string{"firmware.receive=whole", "traffic.arrivals.rate=14000 packets/s"}},
-	{"ring", "fig6.4", []string{"firmware.receive=ring", "traffic.arrivals.rate=14000 packets/s"}},
-	{"self chain", "fig6.4", []string{"firmware.dma_chain=self", "traffic.arrivals.rate=14000 packets/s"}},
-	{"two buffers", "fig6.4", []string{"firmware.buffers=2", "traffic.arrivals.rate=14000 packets/s"}},
-	{"one credit", "fig6.4", []string{"firmware.credits=1", "traffic.arrivals.rate=14000 packets/s"}},
-	{"discard", "fig6.4", []string{"card.no_buffer=discard", "firmware.buffers=3", "traffic.arrivals.rate=16000 packets/s"}},
-	{"pci-first", "fig6.4", []string{"policy=pci-first", "traffic.arrivals.rate=17000 packets/s"}},
-	{"round-robin", "fig6.4", []string{"policy=round-robin", "traffic.arrivals.rate=14000 packets/s"}},
-	{"imix", "fig6.4", []string{"traffic.sizes.kind=imix", "traffic.arrivals.rate=15000 packets/s"}},
-	{"rfc2544", "fig6.4", []string{"traffic.sizes.kind=rfc2544"}},
-	{"unroutable", "fig6.4", []string{"routes.default_route=false", "traffic.destinations.unroutable=0.2"}},
-	{"host returns", "fig6.4", []string{"routes.default_route=false", "traffic.destinations.unroutable=0.2", "host.return=card", "host.return_card=2"}},
-	{"bursts", "fig6.4", []string{"traffic.arrivals.process=bursts", "traffic.arrivals.on=1 ms", "traffic.arrivals.off=2 ms"}},
-	{"jittered", "fig6.4", []string{"traffic.arrivals.process=jittered", "traffic.arrivals.jitter=0.5"}},
-	{"short bursts on the bus", "fig6.4", []string{"bus.burst=64 B", "bus.latency_timer=16"}},
-	{"expired", "fig6.4", []string{"traffic.ttl=1"}},
-	{"four-way", "four-way", nil},
-	{"four-way loss", "four-way", []string{"traffic.arrivals.rate=9000 packets/s"}},
-	{"one card", "one-card", nil},
-	{"heavy loss, clocks aligned", "four-way", []string{"firmware.receive=whole", "firmware.credits=2", "traffic.fifo=2", "bus.burst=32 B", "card.phases=aligned", "traffic.arrivals.process=constant", "traffic.arrivals.rate=100000 packets/s"}},
-	{"heavy loss, host returns", "four-way", []string{"firmware.buffers=5", "firmware.factors={receive: 3, dma: 3, flow: 3, send: 3}", "traffic.fifo=2", "policy=round-robin", "traffic.arrivals.rate=100000 packets/s", "traffic.destinations.unroutable=0.3", "routes.default_route=false", "host.return=card", "host.return_card=2"}},
-	{"bridge, clocks aligned", "l2", []string{"seed=842", "firmware.buffers=3", "firmware.poll=1 cycles", "firmware.factors={receive: 0.3, dma: 0.3, flow: 0.3, send: 0.3}", "bus.peer_wait=1", "card.phases=aligned", "traffic.arrivals.process=saturating"}},
-	{"bridge, heavy loss", "l2", []string{"firmware.receive=ring", "traffic.fifo=3", "firmware.factors={receive: 3, dma: 3, flow: 3, send: 3}", "policy=oldest-first", "traffic.arrivals.rate=100000 packets/s"}},
-	{"lanai9", "fig6.4", []string{"card.preset=lanai9", "bus.clock=66 MHz", "bus.width=64"}},
-	{"drifting clocks", "fig6.4", []string{"card.deviation=[50 ppm, -50 ppm, 0 ppm, 10 ppm]"}},
-}
-
-// TestInvariants runs every variant with the validator on, and stepping poll by
-// poll: both must give the same record.
-func TestInvariants(t *testing.T) {
-	for _, v := range variants {
-		t.Run(v.name, func(t *testing.T) {
-			t.Parallel()
-			sc := mustLoad(t, v.preset, append([]string{"traffic.packets=1500"}, v.settings...)...)
-			skip := mustRun(t, sc, Options{Check: true})
-			if !skip.Drained {
-				t.Errorf("the router did not drain: %v", skip.Notes)
-			}
-			step := mustRun(t, sc, Options{Stepping: true})
-			if skip.Fingerprint != step.Fingerprint {
-				t.Errorf("skipping gives %s, stepping %s", skip.Fingerprint, step.Fingerprint)
-			}
-			in := skip.Forwarded + skip.ToHost
-			for _, n := range skip.Dropped {
-				in += n
-			}
-			if in != skip.Received+skip.Copies || skip.Received != skip.Offered {
-				t.Errorf("%d offered, %d received, %d copied, %d left", skip.Offered, skip.Received, skip.Copies, in)
-			}
-		})
-	}
-}
-
 // TestDeterminism: same scenario and seed, same fingerprint, whatever the
 // machine's processors and whoever watches.
 func TestDeterminism(t *testing.T) {

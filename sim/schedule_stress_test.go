@@ -154,50 +154,6 @@ func byHand(rng *rand.Rand, sc *Scenario, flows []schedule.Flow) *schedule.Plan 
 	return p
 }
 
-// accounted runs a machine in whole passes and poll by poll: nothing may stand
-// still, be lost, or break a rule, and both must do the same.
-func accounted(t *testing.T, sc *Scenario, opt Options) {
-	t.Helper()
-	var first *Result
-	var counts []spine.StaticCounts
-	for _, stepping := range []bool{false, true} {
-		o := opt
-		o.Check, o.Stepping = !stepping, stepping
-		s, err := New(sc, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := s.Run(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(r.Violations) > 0 || !r.Drained {
-			t.Fatalf("drained %v, notes %v, violations %v", r.Drained, r.Notes, r.Violations)
-		}
-		for i := range sc.Cards {
-			c := s.Router().Card(i).StaticCounts()
-			if !stepping {
-				counts = append(counts, c)
-			} else if got := counts[i]; !slices.Equal(got.Steps, c.Steps) || got.ToHost != c.ToHost || got.Passes != c.Passes || got.IdlePolls != c.IdlePolls ||
-				got.Unforeseen != c.Unforeseen || got.UnforeseenPolls != c.UnforeseenPolls || got.GaveUp != c.GaveUp {
-				t.Errorf("card %d counts\n%+v in whole passes,\n%+v poll by poll", i, got, c)
-			}
-		}
-		if first == nil {
-			first = r
-		} else if r.Fingerprint != first.Fingerprint {
-			t.Errorf("fingerprint %s in whole passes, %s poll by poll", first.Fingerprint, r.Fingerprint)
-		}
-		left := r.Forwarded + r.ToHost
-		for _, n := range r.Dropped {
-			left += n
-		}
-		if left != r.Received+r.Copies || r.Received != r.Offered {
-			t.Errorf("%d offered, %d received, %d copied, %d left", r.Offered, r.Received, r.Copies, left)
-		}
-	}
-}
-
 // careless leaves steps out: nobody has checked the cycle, which is handed to
 // the router as a policy of the user's own.
 func careless(rng *rand.Rand, p *schedule.Plan) {
