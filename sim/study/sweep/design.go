@@ -217,7 +217,7 @@ func (r *designReader) number(n *yaml.Node, key string, low, high uint64) (uint6
 // is quoted, so that its text arrives as it is; anything else goes as YAML.
 func (r *designReader) value(n *yaml.Node, key string) (string, error) {
 	if n.Kind == yaml.ScalarNode {
-		return quoteValue(n.Value), nil
+		return QuoteValue(n.Value), nil
 	}
 	if n.Kind != yaml.SequenceNode {
 		return "", r.fail(n, key, "want a value or a list of values; name fields by their whole path")
@@ -227,7 +227,7 @@ func (r *designReader) value(n *yaml.Node, key string) (string, error) {
 		if c.Kind != yaml.ScalarNode {
 			return "", r.fail(c, key, "want a list of single values")
 		}
-		parts = append(parts, quoteValue(c.Value))
+		parts = append(parts, QuoteValue(c.Value))
 	}
 	return "[" + strings.Join(parts, ", ") + "]", nil
 }
@@ -353,7 +353,7 @@ func (r *designReader) factor(path string, v *yaml.Node) error {
 		}
 		if levels > 0 {
 			for i := range levels {
-				t := quoteValue(f.span.at(float64(i) / float64(levels-1)))
+				t := QuoteValue(f.span.at(float64(i) / float64(levels-1)))
 				if !slices.Contains(f.Levels, t) { // whole numbers may fall together
 					f.Levels = append(f.Levels, t)
 				}

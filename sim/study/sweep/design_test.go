@@ -64,7 +64,7 @@ factors:
 		t.Error(d)
 	}
 	q, w := p.run(2*p.Points + 1)
-	if d := cmp.Diff([]any{"default", int64(4), 10000.0, 0.01}, q.params); d != "" || w.seed != 42 || w.replication != 2 || !slices.Equal(q.sc.Traffic.Ingress, []int{0, 1}) {
+	if d := cmp.Diff([]any{"default", int64(4), 10000.0, 0.01}, q.params); d != "" || w.Seed != 42 || w.Replication != 2 || !slices.Equal(q.sc.Traffic.Ingress, []int{0, 1}) {
 		t.Errorf("run %+v of %+v: %s", w, q, d)
 	}
 }
@@ -361,7 +361,7 @@ func TestFieldValue(t *testing.T) {
 		"firmware.costs.Free buffer.cycles": {int64(70), "cycles"}, "traffic.packets": {int64(sc.Traffic.Packets), ""},
 		"traffic.capture.file": {nil, ""}, "no.such": {nil, ""},
 	} {
-		v, u := fieldValue(sc, path)
+		v, u := FieldValue(sc, path)
 		if d := cmp.Diff(want, got{v, u}); d != "" {
 			t.Errorf("%s: %s", path, d)
 		}

@@ -47,10 +47,10 @@ func yamlKey(f reflect.StructField) string {
 	return name
 }
 
-// fieldValue is the value that a scenario has in a field, as it is stored: a
+// FieldValue is the value that a scenario has in a field, as it is stored: a
 // number in the returned unit where it is one, else text; nil where it is not
 // set.
-func fieldValue(sc *sim.Scenario, path string) (value any, unit string) {
+func FieldValue(sc *sim.Scenario, path string) (value any, unit string) {
 	v := reflect.ValueOf(sc).Elem()
 	for key := range strings.SplitSeq(path, ".") {
 		for v.Kind() == reflect.Pointer {
@@ -131,8 +131,8 @@ type span struct {
 
 // newSpan reads a range from its ends, which must have the same unit.
 func newSpan(path, from, to string, log bool) (*span, error) {
-	a, ua, aok := splitUnit(from)
-	b, ub, bok := splitUnit(to)
+	a, ua, aok := SplitUnit(from)
+	b, ub, bok := SplitUnit(to)
 	switch {
 	case !aok || !bok:
 		return nil, fmt.Errorf("from %q to %q, want numbers with their unit", from, to)
@@ -157,8 +157,8 @@ func newSpan(path, from, to string, log bool) (*span, error) {
 	return s, nil
 }
 
-// splitUnit takes "8000 packets/s" apart.
-func splitUnit(s string) (v float64, unit string, ok bool) {
+// SplitUnit takes "8000 packets/s" apart.
+func SplitUnit(s string) (v float64, unit string, ok bool) {
 	s = strings.TrimSpace(s)
 	n := 0
 	for n < len(s) && strings.IndexByte("+-0123456789.eE_", s[n]) >= 0 {
@@ -194,7 +194,7 @@ func (s *span) at(share float64) string {
 	return text
 }
 
-// quoteValue makes a single value a YAML text that means exactly that.
-func quoteValue(s string) string {
+// QuoteValue makes a single value a YAML text that means exactly that.
+func QuoteValue(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`, "\r", `\r`).Replace(s) + `"`
 }

@@ -414,7 +414,7 @@ func (d *Design) latin() []Point {
 			f := &d.Factors[i]
 			if f.span != nil && len(f.Levels) == 0 {
 				// The middle of the part.
-				p[i] = quoteValue(f.span.at((float64(best[i][j]) + 0.5) / float64(n)))
+				p[i] = QuoteValue(f.span.at((float64(best[i][j]) + 0.5) / float64(n)))
 			} else {
 				p[i] = f.Levels[best[i][j]*len(f.Levels)/n]
 			}

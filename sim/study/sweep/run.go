@@ -129,7 +129,7 @@ func (d *Design) Plan(ctx context.Context, replications int) (*Plan, error) {
 		}
 		planned[i] = plannedPoint{sc: sc, hash: hash}
 		for _, f := range d.Factors {
-			v, _ := fieldValue(sc, f.Path)
+			v, _ := FieldValue(sc, f.Path)
 			planned[i].params = append(planned[i].params, v)
 		}
 		return nil
@@ -150,7 +150,7 @@ func (d *Design) Plan(ctx context.Context, replications int) (*Plan, error) {
 	for _, f := range d.Factors {
 		par := Parameter{Path: f.Path}
 		for _, q := range p.points {
-			if _, unit := fieldValue(q.sc, f.Path); unit != "" {
+			if _, unit := FieldValue(q.sc, f.Path); unit != "" {
 				par.Unit = unit
 			}
 		}
@@ -166,7 +166,7 @@ func (d *Design) Plan(ctx context.Context, replications int) (*Plan, error) {
 func (d *Design) levels(f *Factor, fixed []string) error {
 	try := f.Levels
 	if len(try) == 0 {
-		try = []string{quoteValue(f.span.at(0)), quoteValue(f.span.at(1))}
+		try = []string{QuoteValue(f.span.at(0)), QuoteValue(f.span.at(1))}
 	}
 	for _, l := range try {
 		_, err := sim.Load(d.Scenario, append(fixed[:len(fixed):len(fixed)], f.Path+"="+l)...)
@@ -209,11 +209,11 @@ func runKey(hash string, seed uint64) string {
 
 // run is number i of the plan, replications outermost, so that an interrupted
 // sweep has seen every point.
-func (p *Plan) run(i int) (*plannedPoint, row) {
+func (p *Plan) run(i int) (*plannedPoint, Row) {
 	q := &p.points[i%len(p.points)]
 	rep := i / len(p.points)
 	seed := p.seed + uint64(rep)
-	return q, row{key: runKey(q.hash, seed), hash: q.hash, seed: seed, replication: rep, params: q.params}
+	return q, Row{Key: runKey(q.hash, seed), Hash: q.hash, Seed: seed, Replication: rep, Params: q.params}
 }
 
 // resultText is a result as it is stored: without what differs from one
@@ -241,7 +241,7 @@ func Run(ctx context.Context, d *Design, db *Store, opt Options) (*Report, error
 	if opt.Shard.Of > 1 {
 		r.Shard = fmt.Sprintf("%d/%d", opt.Shard.Index, opt.Shard.Of)
 	}
-	if err := db.addParameters(ctx, p.Parameters); err != nil {
+	if err := db.AddParameters(ctx, p.Parameters); err != nil {
 		return r, err
 	}
 	there, err := db.keys(ctx)
@@ -255,7 +255,7 @@ func Run(ctx context.Context, d *Design, db *Store, opt Options) (*Report, error
 		}
 		r.Planned++
 		_, w := p.run(i)
-		if _, ok := there[w.key]; !ok {
+		if _, ok := there[w.Key]; !ok {
 			missing = append(missing, i)
 		}
 	}
@@ -278,7 +278,7 @@ func Run(ctx context.Context, d *Design, db *Store, opt Options) (*Report, error
 func (p *Plan) make(ctx context.Context, db *Store, missing []int, opt *Options, r *Report) error {
 	var done atomic.Int64
 	report := runs.NewReporter(opt.Progress, int64(len(missing)), &done)
-	rows := make(chan row, 4*runs.Workers(opt.Workers))
+	rows := make(chan Row, 4*runs.Workers(opt.Workers))
 	stored := make(chan error, 1)
 	failed := make([]string, len(missing))
 	ctx, stop := context.WithCancel(ctx)
@@ -286,7 +286,7 @@ func (p *Plan) make(ctx context.Context, db *Store, missing []int, opt *Options,
 	go func() {
 		var failure error
 		for w := range rows {
-			batch := []row{w}
+			batch := []Row{w}
 			for more := true; more && len(batch) < 256; {
 				select {
 				case w, ok := <-rows:
@@ -301,7 +301,7 @@ func (p *Plan) make(ctx context.Context, db *Store, missing []int, opt *Options,
 				continue // only to let the workers end
 			}
 			// What is finished is committed even when the sweep is cut short.
-			if failure = db.insert(context.WithoutCancel(ctx), p.Parameters, batch); failure != nil {
+			if failure = db.Insert(context.WithoutCancel(ctx), p.Parameters, batch); failure != nil {
 				stop()
 				continue
 			}
@@ -312,15 +312,15 @@ func (p *Plan) make(ctx context.Context, db *Store, missing []int, opt *Options,
 	}()
 	err := runs.Each(ctx, opt.Workers, len(missing), func(ctx context.Context, k int) error {
 		q, w := p.run(missing[k])
-		sc := runs.With(q.sc, func(c *sim.Scenario) { c.Seed = w.seed })
+		sc := runs.With(q.sc, func(c *sim.Scenario) { c.Seed = w.Seed })
 		res, err := sim.Run(ctx, sc, sim.Options{})
 		if err != nil && ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if err == nil {
-			w.fingerprint, w.version = res.Fingerprint, res.Version
+			w.Fingerprint, w.Version = res.Fingerprint, res.Version
 			for _, m := range study.Metrics() {
-				w.values = append(w.values, m.Of(res))
+				w.Values = append(w.Values, m.Of(res))
 			}
 			var dropped uint64
 			for _, c := range res.Cards {
@@ -328,11 +328,11 @@ func (p *Plan) make(ctx context.Context, db *Store, missing []int, opt *Options,
 					dropped += n
 				}
 			}
-			w.counts = []uint64{res.Received, res.Forwarded, res.ToHost, dropped}
-			w.result, err = resultText(res)
+			w.Counts = []uint64{res.Received, res.Forwarded, res.ToHost, dropped}
+			w.Result, err = resultText(res)
 		}
 		if err != nil {
-			failed[k] = fmt.Sprintf("point %v, seed %d: %v", w.params, w.seed, err)
+			failed[k] = fmt.Sprintf("point %v, seed %d: %v", w.Params, w.Seed, err)
 			return nil
 		}
 		rows <- w

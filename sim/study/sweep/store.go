@@ -30,6 +30,7 @@ const (
 //	its path, a column for each metric by its name, received, forwarded,
 //	to_host, dropped, fingerprint, version, result)
 //	parameters(path, unit)
+//	notes(name, text), where a study keeps any
 //
 // A factor's column holds the value that the scenario really had, as a number
 // in the unit that parameters tells, or as text. result is the whole result as
@@ -180,8 +181,8 @@ func (s *Store) fail(err error) error {
 	return fmt.Errorf("database %s: %w", s.path, err)
 }
 
-// addParameters adds columns for factors that have none yet.
-func (s *Store) addParameters(ctx context.Context, ps []Parameter) error {
+// AddParameters adds columns for factors that have none yet.
+func (s *Store) AddParameters(ctx context.Context, ps []Parameter) error {
 	have, err := s.Parameters()
 	if err != nil {
 		return err
@@ -220,25 +221,26 @@ func (s *Store) keys(ctx context.Context) (map[string]string, error) {
 	return out, s.fail(rows.Err())
 }
 
-// row is one run.
-type row struct {
-	key, hash   string
-	seed        uint64
-	replication int
-	params      []any // by the store's caller's parameters
-	values      []float64
-	counts      []uint64
-	fingerprint string
-	version     string
-	result      string
+// Row is one run as a database keeps it.
+type Row struct {
+	Key         string // names the run by content
+	Hash        string // of the scenario
+	Seed        uint64
+	Replication int
+	Params      []any     // values of the parameters: numbers, texts or nil
+	Values      []float64 // of study.Metrics; NaN for none
+	Counts      []uint64  // packets received, forwarded, to the host, dropped
+	Fingerprint string
+	Version     string // of the program
+	Result      string // JSON
 }
 
 // ErrDiffers reports two runs that should be the same and are not.
 var ErrDiffers = errors.New("the same run gave another result")
 
-// insert adds runs in one commit. A run that is there already must have done
+// Insert adds runs in one commit. A run that is there already must have done
 // the same.
-func (s *Store) insert(ctx context.Context, ps []Parameter, rows []row) error {
+func (s *Store) Insert(ctx context.Context, ps []Parameter, rows []Row) error {
 	names := slices.Clone(fixedColumns)
 	for _, p := range ps {
 		names = append(names, p.Path)
@@ -251,20 +253,64 @@ func (s *Store) insert(ctx context.Context, ps []Parameter, rows []row) error {
 	q := insertQuery(names)
 	return s.fail(s.update(ctx, func(tx *sql.Tx) error {
 		for _, r := range rows {
-			args := []any{r.key, r.hash, int64(r.seed), r.replication}
-			args = append(args, r.params...)
-			for _, v := range r.values {
+			args := []any{r.Key, r.Hash, int64(r.Seed), r.Replication}
+			args = append(args, r.Params...)
+			for _, v := range r.Values {
 				args = append(args, realOrNull(v))
 			}
-			for _, c := range r.counts {
+			for _, c := range r.Counts {
 				args = append(args, int64(c))
 			}
-			args = append(args, r.fingerprint, r.version, r.result)
-			if err := insertOnce(tx, q, args, r.key, r.fingerprint); err != nil {
+			args = append(args, r.Fingerprint, r.Version, r.Result)
+			if err := insertOnce(tx, q, args, r.Key, r.Fingerprint); err != nil {
 				return err
 			}
 		}
 		return nil
+	}))
+}
+
+// Results calls do with the result of every run, sorted by key.
+func (s *Store) Results(ctx context.Context, do func(result string) error) error {
+	rows, err := s.db.QueryContext(ctx, "SELECT result FROM runs ORDER BY key")
+	if err != nil {
+		return s.fail(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			return s.fail(err)
+		}
+		if err := do(text); err != nil {
+			return err
+		}
+	}
+	return s.fail(rows.Err())
+}
+
+// Note is a text that a study keeps beside its runs, "" without one.
+func (s *Store) Note(ctx context.Context, name string) (string, error) {
+	var n int
+	if err := s.db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema WHERE name = 'notes'").Scan(&n); err != nil || n == 0 {
+		return "", s.fail(err)
+	}
+	var text string
+	err := s.db.QueryRowContext(ctx, "SELECT text FROM notes WHERE name = ?", name).Scan(&text)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	return text, s.fail(err)
+}
+
+// SetNote keeps a text beside the runs.
+func (s *Store) SetNote(ctx context.Context, name, text string) error {
+	return s.fail(s.update(ctx, func(tx *sql.Tx) error {
+		if _, err := tx.Exec("CREATE TABLE IF NOT EXISTS notes(name TEXT PRIMARY KEY NOT NULL, text TEXT NOT NULL)"); err != nil {
+			return err
+		}
+		_, err := tx.Exec("INSERT INTO notes(name, text) VALUES(?, ?) ON CONFLICT(name) DO UPDATE SET text = excluded.text", name, text)
+		return err
 	}))
 }
 
@@ -349,15 +395,61 @@ func (s *Store) columns() ([]string, error) {
 	return out, s.fail(rows.Err())
 }
 
+// mergeNotes takes over the notes of another database. One that both have must
+// be the same.
+func (s *Store) mergeNotes(ctx context.Context, from *Store) error {
+	var names []string
+	var n int
+	if err := from.db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema WHERE name = 'notes'").Scan(&n); err != nil || n == 0 {
+		return from.fail(err)
+	}
+	rows, err := from.db.QueryContext(ctx, "SELECT name FROM notes ORDER BY name")
+	if err != nil {
+		return from.fail(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return from.fail(err)
+		}
+		names = append(names, name)
+	}
+	if err := rows.Err(); err != nil {
+		return from.fail(err)
+	}
+	for _, name := range names {
+		theirs, err := from.Note(ctx, name)
+		if err != nil {
+			return err
+		}
+		ours, err := s.Note(ctx, name)
+		switch {
+		case err != nil:
+			return err
+		case ours == "":
+			if err := s.SetNote(ctx, name, theirs); err != nil {
+				return err
+			}
+		case ours != theirs:
+			return &sim.InputError{Err: fmt.Errorf("databases %s and %s are of different studies: their notes of %s differ", s.path, from.path, name)}
+		}
+	}
+	return nil
+}
+
 // Merge takes over the runs of another database, all or none. A run that both
 // have must have done the same in both, else the error is ErrDiffers. It
 // returns how many runs were new.
 func (s *Store) Merge(ctx context.Context, from *Store) (added int, err error) {
+	if err := s.mergeNotes(ctx, from); err != nil {
+		return 0, err
+	}
 	ps, err := from.Parameters()
 	if err != nil {
 		return 0, err
 	}
-	if err := s.addParameters(ctx, ps); err != nil {
+	if err := s.AddParameters(ctx, ps); err != nil {
 		return 0, err
 	}
 	theirs, err := from.columns()

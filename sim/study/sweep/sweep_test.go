@@ -486,19 +486,19 @@ func TestSweepDiffersFromWhatIsThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := db.addParameters(t.Context(), p.Parameters); err != nil {
+	if err := db.AddParameters(t.Context(), p.Parameters); err != nil {
 		t.Fatal(err)
 	}
 	_, w := p.run(0)
-	w.values, w.counts, w.fingerprint, w.version, w.result = make([]float64, len(study.Metrics())), make([]uint64, 4), "a", "v", "{}"
-	if err := db.insert(t.Context(), p.Parameters, []row{w}); err != nil {
+	w.Values, w.Counts, w.Fingerprint, w.Version, w.Result = make([]float64, len(study.Metrics())), make([]uint64, 4), "a", "v", "{}"
+	if err := db.Insert(t.Context(), p.Parameters, []Row{w}); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.insert(t.Context(), p.Parameters, []row{w}); err != nil {
+	if err := db.Insert(t.Context(), p.Parameters, []Row{w}); err != nil {
 		t.Errorf("the same again: %v", err)
 	}
-	w.fingerprint = "b"
-	if err := db.insert(t.Context(), p.Parameters, []row{w}); !errors.Is(err, ErrDiffers) {
+	w.Fingerprint = "b"
+	if err := db.Insert(t.Context(), p.Parameters, []Row{w}); !errors.Is(err, ErrDiffers) {
 		t.Errorf("something else: %v", err)
 	}
 }
